@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of lib/kern share among themselves: who fills the tables,
+ * the arithmetic environment, and how a table comes in two kinds of stores.
+ */
+#ifndef NPU_KERN_LEVEL_H
+#define NPU_KERN_LEVEL_H
+
+#include <stdbool.h>
+
+#include "kern.h"
+
+/* What a level's file may use beyond the level's name. */
+struct npu_kern_cpu {
+	bool vnni;		/* AVX512_VNNI */
+	bool bf16;		/* AVX512_BF16 */
+};
+
+/*
+ * Each overwrites the entries that its level does better than the table it is
+ * given, which is a copy of the level below. @nt asks for non-temporal stores.
+ */
+void npu_kern_fill_scalar(struct npu_kern *k);
+void npu_kern_fill_sse4(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx2(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx512(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx512vbmi(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx512vnni(struct npu_kern *k);
+void npu_kern_fill_avx512bf16(struct npu_kern *k, bool nt);
+void npu_kern_fill_neon(struct npu_kern *k);
+
+/*
+ * Round to nearest even, subnormals kept, exceptions masked, whatever the
+ * caller runs with. The barriers keep the arithmetic between the two calls as
+ * long as its operands come from memory and its results go there.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define NPU_MXCSR_DEFAULT 0x1f80u
+
+static inline unsigned int npu_fp_enter(void)
+{
+	unsigned int saved, wanted = NPU_MXCSR_DEFAULT;
+
+	__asm__ volatile("stmxcsr %0" : "=m"(saved) : : "memory");
+	__asm__ volatile("ldmxcsr %0" : : "m"(wanted) : "memory");
+	return saved;
+}
+
+static inline void npu_fp_leave(unsigned int saved)
+{
+	__asm__ volatile("ldmxcsr %0" : : "m"(saved) : "memory");
+}
+#elif defined(__aarch64__)
+static inline unsigned long npu_fp_enter(void)
+{
+	unsigned long saved;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(saved) : : "memory");
+	__asm__ volatile("msr fpcr, %0" : : "r"(0ul) : "memory");
+	return saved;
+}
+
+static inline void npu_fp_leave(unsigned long saved)
+{
+	__asm__ volatile("msr fpcr, %0" : : "r"(saved) : "memory");
+}
+#else
+#include <fenv.h>
+
+static inline unsigned int npu_fp_enter(void)
+{
+	unsigned int saved = (unsigned int)fegetround();
+
+	fesetround(FE_TONEAREST);
+	__asm__ volatile("" : : : "memory");
+	return saved;
+}
+
+static inline void npu_fp_leave(unsigned int saved)
+{
+	__asm__ volatile("" : : : "memory");
+	fesetround((int)saved);
+}
+#endif
+
+#endif
