@@ -36,13 +36,13 @@ static int no_type_given(const struct binder *b)
 }
 
 /* May @want be laid over elements of which the file gives no more than the width? */
-static bool refines(const struct binder *b, int want)
+static bool refines(const struct binder *b, uint32_t want)
 {
 	const struct tensor_info *info = b->info;
-	unsigned int bits = tensor_type_bits(want);
+	unsigned int bits = npu_type_bits(want);
 
 	if (is_raw(b))
-		return bits;
+		return true;
 	if (info->width_only)
 		return bits == info->item_bits || (bits == 4 && info->item_bits == 8);
 	/* Small integers in a byte each are a common form of i4, and they are signed. */
@@ -52,18 +52,21 @@ static bool refines(const struct binder *b, int want)
 static int choose_type(const struct binder *b)
 {
 	const struct tensor_info *info = b->info;
-	int want = b->opts->type;
+	uint32_t want = b->opts->type;
 
 	if (want == NPU_TYPE_NONE)
 		want = info->type;
 	if (want == NPU_TYPE_NONE)
 		return no_type_given(b);
+	if (!type_in_memory(want))
+		return tensor_fail(b->err, EINVAL, "%s: --type %u is not a type of elements",
+				   b->where, want);
 	if (want != info->type && !refines(b, want)) {
 		if (info->type == NPU_TYPE_NONE && !info->width_only)
 			return no_type_given(b);
 		return tensor_fail(b->err, EINVAL,
 				   "%s: --type %s contradicts the file, whose dtype is %s ('%.20s')",
-				   b->where, tensor_type_name(want), info->type_name, info->dtype);
+				   b->where, npu_type_name(want), info->type_name, info->dtype);
 	}
 	b->t->type = want;
 	return 0;
@@ -72,12 +75,12 @@ static int choose_type(const struct binder *b)
 static int check_nibbles(const struct binder *b)
 {
 	const struct tensor_opts *opts = b->opts;
-	bool four = tensor_type_bits(b->t->type) == 4;
+	bool four = npu_type_bits(b->t->type) == 4;
 
 	if (!four && (opts->unpacked || opts->nibble_high))
 		return tensor_fail(b->err, EINVAL, "%s: %s is for 4-bit types, not for %s", b->where,
 				   opts->unpacked ? "--unpacked" : "--nibble-order",
-				   tensor_type_name(b->t->type));
+				   npu_type_name(b->t->type));
 	if (opts->unpacked && opts->nibble_high)
 		return tensor_fail(b->err, EINVAL,
 				   "%s: --nibble-order has no meaning with --unpacked", b->where);
@@ -94,7 +97,7 @@ static int raw_elements(const struct binder *b)
 {
 	struct tensor *t = b->t;
 	uint64_t size = b->info->bytes;
-	unsigned int item = t->unpacked ? 8 : tensor_type_bits(t->type);
+	unsigned int item = t->unpacked ? 8 : npu_type_bits(t->type);
 	uint64_t count = b->opts->count;
 
 	if (size > INT64_MAX / 8)
@@ -103,7 +106,7 @@ static int raw_elements(const struct binder *b)
 	if (t->elements * item != size * 8)
 		return tensor_fail(b->err, EBADMSG,
 				   "%s: %llu bytes are not a whole number of %s elements", b->where,
-				   (unsigned long long)size, tensor_type_name(t->type));
+				   (unsigned long long)size, npu_type_name(t->type));
 	if (!b->opts->has_count)
 		return 0;
 	/* Half a byte may be left over, and nothing else. */
@@ -111,7 +114,7 @@ static int raw_elements(const struct binder *b)
 		return tensor_fail(b->err, EINVAL,
 				   "%s: --count %llu does not fit the file's %llu bytes, which hold %llu %s elements",
 				   b->where, (unsigned long long)count, (unsigned long long)size,
-				   (unsigned long long)t->elements, tensor_type_name(t->type));
+				   (unsigned long long)t->elements, npu_type_name(t->type));
 	t->elements = count;
 	return 0;
 }
@@ -151,11 +154,11 @@ static int file_shape(const struct binder *b)
 				   b->where, b->opts->cols ? "--cols" : "--count");
 	t->ndim = info->ndim;
 	memcpy(t->shape, info->shape, info->ndim * sizeof(t->shape[0]));
-	if (tensor_type_bits(t->type) == 4 && info->item_bits == 8 && !t->unpacked) {
+	if (npu_type_bits(t->type) == 4 && info->item_bits == 8 && !t->unpacked) {
 		if (!t->ndim)
 			return tensor_fail(b->err, EINVAL,
 					   "%s: a single byte without an axis cannot hold packed %s elements; --unpacked reads one",
-					   b->where, tensor_type_name(t->type));
+					   b->where, npu_type_name(t->type));
 		t->shape[t->ndim - 1] *= 2;
 	}
 	if (!tensor_shape_product(t->shape, t->ndim, &t->elements))
@@ -181,6 +184,6 @@ int tensor_bind(struct tensor *t, const struct tensor_file *file, const struct t
 	if (!ret)
 		ret = is_raw(&b) ? raw_shape(&b) : file_shape(&b);
 	if (!ret)
-		t->bytes = tensor_type_bytes(t->type, t->elements);
+		t->bytes = npu_type_bytes(t->type, t->elements);
 	return ret;
 }

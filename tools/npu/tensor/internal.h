@@ -62,13 +62,15 @@ struct tensor_dtype {
 	const char *dtype;
 	const char *type_name;
 	unsigned int bits;
-	int type;
+	uint32_t type;
 	bool width_only;
 };
 
+/* Not i5 and i9, which have a code but are never stored, nor any number that is no code. */
+bool type_in_memory(uint32_t type);
 const struct tensor_dtype *safetensors_dtype(const char *name);
-const char *npy_dtype_of(int type);
-const char *safetensors_dtype_of(int type);
+const char *npy_dtype_of(uint32_t type);
+const char *safetensors_dtype_of(uint32_t type);
 
 /* Product of the dimensions; false if that of the non-zero ones does not fit in 63 bits. */
 bool tensor_shape_product(const uint64_t *shape, unsigned int ndim, uint64_t *product);

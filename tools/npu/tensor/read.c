@@ -41,8 +41,8 @@ static int read_items(const struct tensor *t, uint64_t first, uint64_t n, uint8_
 	int ret;
 
 	/* Raw files know only bytes. */
-	if (t->file->format == TENSOR_FORMAT_RAW && tensor_type_bits(t->type) > 8)
-		item = tensor_type_bits(t->type) / 8;
+	if (t->file->format == TENSOR_FORMAT_RAW && npu_type_bits(t->type) > 8)
+		item = npu_type_bits(t->type) / 8;
 	if (info->fortran)
 		ret = fortran_read(t->file, info, first, n, dst, err);
 	else
@@ -102,7 +102,7 @@ static int read_odd_nibbles(const struct tensor *t, uint64_t first, uint64_t n, 
 }
 
 /* The code alone, or for i4 the number in two's complement: anything else is other data. */
-static bool is_nibble(int type, uint8_t byte)
+static bool is_nibble(uint32_t type, uint8_t byte)
 {
 	return byte <= 0x0f || (type == NPU_TYPE_I4 && byte >= 0xf8);
 }
@@ -118,7 +118,7 @@ static int pack(const struct tensor *t, uint64_t first, const uint8_t *src, size
 			return tensor_fail(err, EBADMSG,
 					   "%s: element %llu is 0x%02x, which is not one %s element in a byte (--unpacked)",
 					   where, (unsigned long long)(first + i), src[i],
-					   tensor_type_name(t->type));
+					   npu_type_name(t->type));
 		}
 		if (i % 2)
 			dst[i / 2] |= src[i] << 4;
@@ -161,7 +161,7 @@ int tensor_read(const struct tensor *t, uint64_t first, uint64_t n, void *dst,
 				   (unsigned long long)t->elements);
 	if (!n)
 		return 0;
-	if (tensor_type_bits(t->type) != 4)
+	if (npu_type_bits(t->type) != 4)
 		return read_items(t, first, n, dst, err);
 	if (t->unpacked)
 		return read_unpacked(t, first, n, dst, err);

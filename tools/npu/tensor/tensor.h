@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <drm/npu_isa.h>
+#include <npu.h>
 
 #define TENSOR_MAX_DIMS		32
 
@@ -54,21 +54,9 @@ enum tensor_format {
 };
 
 /*
- * Element types: the NPU_TYPE_* codes of npu_isa.h that lie in memory, by the names of cli.md
- * ("bf16", ...).  NPU_TYPE_NONE: the file does not say, or says one that the NPU does not have.
+ * Element types are the NPU_TYPE_* codes that lie in memory, by npu.h's names.  NPU_TYPE_NONE: the
+ * file does not say, or says one that the NPU does not have.
  */
-
-/* Returns NPU_TYPE_NONE for a name that is not a type. */
-int tensor_type_parse(const char *name);
-
-/* Returns "?" for a code that is not a type in memory. */
-const char *tensor_type_name(int type);
-
-/* Returns 0 for a code that is not a type in memory. */
-unsigned int tensor_type_bits(int type);
-
-/* Bytes of @n packed elements; an odd number of 4-bit elements ends in half a byte. */
-uint64_t tensor_type_bytes(int type, uint64_t n);
 
 /* "npy", "safetensors" or "raw", as --in-format takes them; -EINVAL if it is none of them. */
 int tensor_format_parse(const char *name, enum tensor_format *format, struct tensor_error *err);
@@ -100,7 +88,7 @@ struct tensor_info {
 	const char *name;		/* "" in .npy and raw */
 	const char *dtype;		/* as the file spells it: "<f4", "BF16"; "" in raw */
 	const char *type_name;		/* for people: "bf16", "i64", "bool"; "raw" in raw */
-	int type;			/* what the dtype means, or NPU_TYPE_NONE */
+	uint32_t type;			/* what the dtype means, or NPU_TYPE_NONE */
 	bool width_only;		/* the dtype gives no more than a width: --type may refine it */
 	bool fortran;
 	bool big_endian;
@@ -142,7 +130,7 @@ int tensor_find(const struct tensor_file *file, const char *name, const struct t
 
 /* What the command line adds to what the file says. Zero means "not given". */
 struct tensor_opts {
-	int type;		/* --type, or NPU_TYPE_NONE */
+	uint32_t type;		/* --type, or NPU_TYPE_NONE */
 	bool unpacked;		/* --unpacked: one 4-bit element per byte */
 	bool nibble_high;	/* --nibble-order high: element 0 is the high nibble */
 	bool has_count;
@@ -154,11 +142,11 @@ struct tensor_opts {
 struct tensor {
 	const struct tensor_file *file;
 	const struct tensor_info *info;
-	int type;			/* a type that libnpu knows, always */
+	uint32_t type;			/* a type that libnpu knows, always */
 	unsigned int ndim;
 	uint64_t shape[TENSOR_MAX_DIMS];	/* in elements of @type */
 	uint64_t elements;
-	uint64_t bytes;			/* tensor_type_bytes(type, elements) */
+	uint64_t bytes;			/* npu_type_bytes(type, elements) */
 	bool unpacked;
 	bool nibble_high;
 };
@@ -173,7 +161,7 @@ int tensor_bind(struct tensor *t, const struct tensor_file *file, const struct t
 
 /*
  * Read elements [@first, @first + @n) in C order into @dst, packed, little-endian;
- * tensor_type_bytes(t->type, n) bytes are written, an unused last nibble as 0.  Any @first is
+ * npu_type_bytes(t->type, n) bytes are written, an unused last nibble as 0.  Any @first is
  * right, an even one is faster for 4-bit types.  A plain layout is one pread() straight to @dst;
  * Fortran order goes through a buffer of at most 256 KiB, and wants pieces of a megabyte or more.
  * Thread-safe, also on one file.
@@ -184,7 +172,7 @@ int tensor_read(const struct tensor *t, uint64_t first, uint64_t n, void *dst,
 /* Writing. */
 
 struct tensor_spec {
-	int type;
+	uint32_t type;
 	unsigned int ndim;
 	const uint64_t *shape;		/* in elements of @type */
 	const char *name;		/* in .safetensors; NULL: "tensor" */

@@ -4,27 +4,25 @@
 
 #include "internal.h"
 
-/* npy and safetensors: what a tensor of that type is written as */
+/* What a tensor of that type is written as. */
 static const struct type_row {
-	const char *name;
-	int type;
-	unsigned int bits;
+	uint32_t type;
 	const char *npy;
 	const char *safetensors;
 } types[] = {
 	/* Neither format has packed i4; both real files and this program keep it in bytes. */
-	{ "i4",     NPU_TYPE_I4,      4, "|u1", "U8" },
-	{ "i8",     NPU_TYPE_I8,      8, "|i1", "I8" },
-	{ "i16",    NPU_TYPE_I16,    16, "<i2", "I16" },
-	{ "i32",    NPU_TYPE_I32,    32, "<i4", "I32" },
-	{ "u8",     NPU_TYPE_U8,      8, "|u1", "U8" },
-	{ "u16",    NPU_TYPE_U16,    16, "<u2", "U16" },
-	{ "u32",    NPU_TYPE_U32,    32, "<u4", "U32" },
-	{ "f4e2m1", NPU_TYPE_F4E2M1,  4, "|u1", "F4" },
-	{ "f8e4m3", NPU_TYPE_F8E4M3,  8, "|u1", "F8_E4M3" },
-	{ "f8e5m2", NPU_TYPE_F8E5M2,  8, "|u1", "F8_E5M2" },
-	{ "bf16",   NPU_TYPE_BF16,   16, "<u2", "BF16" },
-	{ "f32",    NPU_TYPE_F32,    32, "<f4", "F32" },
+	{ NPU_TYPE_I4,     "|u1", "U8" },
+	{ NPU_TYPE_I8,     "|i1", "I8" },
+	{ NPU_TYPE_I16,    "<i2", "I16" },
+	{ NPU_TYPE_I32,    "<i4", "I32" },
+	{ NPU_TYPE_U8,     "|u1", "U8" },
+	{ NPU_TYPE_U16,    "<u2", "U16" },
+	{ NPU_TYPE_U32,    "<u4", "U32" },
+	{ NPU_TYPE_F4E2M1, "|u1", "F4" },
+	{ NPU_TYPE_F8E4M3, "|u1", "F8_E4M3" },
+	{ NPU_TYPE_F8E5M2, "|u1", "F8_E5M2" },
+	{ NPU_TYPE_BF16,   "<u2", "BF16" },
+	{ NPU_TYPE_F32,    "<f4", "F32" },
 };
 
 static const struct tensor_dtype dtypes[] = {
@@ -54,7 +52,7 @@ static const struct tensor_dtype dtypes[] = {
 
 #define ROWS(a)	(sizeof(a) / sizeof((a)[0]))
 
-static const struct type_row *find_type(int type)
+static const struct type_row *find_type(uint32_t type)
 {
 	for (size_t i = 0; i < ROWS(types); i++) {
 		if (types[i].type == type)
@@ -63,44 +61,19 @@ static const struct type_row *find_type(int type)
 	return NULL;
 }
 
-int tensor_type_parse(const char *name)
+bool type_in_memory(uint32_t type)
 {
-	for (size_t i = 0; i < ROWS(types); i++) {
-		if (!strcmp(types[i].name, name))
-			return types[i].type;
-	}
-	return NPU_TYPE_NONE;
+	return find_type(type);
 }
 
-const char *tensor_type_name(int type)
-{
-	const struct type_row *row = find_type(type);
-
-	return row ? row->name : "?";
-}
-
-unsigned int tensor_type_bits(int type)
-{
-	const struct type_row *row = find_type(type);
-
-	return row ? row->bits : 0;
-}
-
-uint64_t tensor_type_bytes(int type, uint64_t n)
-{
-	unsigned int bits = tensor_type_bits(type);
-
-	return bits == 4 ? n / 2 + n % 2 : n * (bits / 8);
-}
-
-const char *npy_dtype_of(int type)
+const char *npy_dtype_of(uint32_t type)
 {
 	const struct type_row *row = find_type(type);
 
 	return row ? row->npy : NULL;
 }
 
-const char *safetensors_dtype_of(int type)
+const char *safetensors_dtype_of(uint32_t type)
 {
 	const struct type_row *row = find_type(type);
 

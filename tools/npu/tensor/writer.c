@@ -37,25 +37,24 @@ static void shape_in_bytes(struct header *h)
 static int describe(struct header *h, enum tensor_format format, const struct tensor_spec *spec,
 		    const char *label, struct tensor_error *err)
 {
-	unsigned int bits = tensor_type_bits(spec->type);
-	uint64_t elements, all_bits;
+	uint64_t elements, bits;
 
-	if (!bits)
-		return tensor_fail(err, EINVAL, "%s: element type %d does not lie in memory", label,
+	if (!type_in_memory(spec->type))
+		return tensor_fail(err, EINVAL, "%s: element type %u does not lie in memory", label,
 				   spec->type);
 	if (spec->ndim > TENSOR_MAX_DIMS)
 		return tensor_fail(err, EINVAL, "%s: %u dimensions are more than %d", label,
 				   spec->ndim, TENSOR_MAX_DIMS);
 	if (!tensor_shape_product(spec->shape, spec->ndim, &elements) ||
-	    __builtin_mul_overflow(elements, (uint64_t)bits, &all_bits))
+	    __builtin_mul_overflow(elements, (uint64_t)npu_type_bits(spec->type), &bits))
 		return tensor_fail(err, EINVAL, "%s: the shape has more than 2^64 bits", label);
-	h->bytes = tensor_type_bytes(spec->type, elements);
+	h->bytes = npu_type_bytes(spec->type, elements);
 	h->ndim = spec->ndim;
 	if (spec->ndim)
 		memcpy(h->shape, spec->shape, spec->ndim * sizeof(h->shape[0]));
 	h->dtype = format == TENSOR_FORMAT_NPY ? npy_dtype_of(spec->type) :
 						 safetensors_dtype_of(spec->type);
-	if (bits == 4 && strcmp(h->dtype, "F4"))
+	if (npu_type_bits(spec->type) == 4 && strcmp(h->dtype, "F4"))
 		shape_in_bytes(h);
 	return 0;
 }
