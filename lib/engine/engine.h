@@ -122,7 +122,7 @@ struct npu_fetch_plan {
 	uint32_t latency;		/* of the adapter */
 	uint8_t lookup_type;		/* after the lookup */
 	uint8_t out_type;		/* of the stream that leaves the adapter */
-	uint32_t packet_bytes;		/* of a packet as it leaves, without flit padding */
+	uint64_t packet_bytes;		/* of a packet as it leaves, without flit padding */
 	uint64_t out_bytes;		/* MEMORY: with flit padding */
 };
 
