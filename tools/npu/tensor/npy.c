@@ -82,7 +82,8 @@ static void type_name(char *text, size_t size, const char *descr, const struct n
 	else if (strchr("iufc", d->kind))
 		snprintf(text, size, "%c%u", d->kind, d->bytes * 8);
 	else
-		snprintf(text, size, "%s", strchr("<>|=", *descr) ? descr + 1 : descr);
+		snprintf(text, size, "%.*s", NPY_DESCR_SIZE - 1,
+			 strchr("<>|=", *descr) ? descr + 1 : descr);
 }
 
 static int check_size(struct tensor_file *file, struct tensor_info *info, unsigned int item,
