@@ -31,13 +31,19 @@ CPPFLAGS += -Iuapi -Ilib/include -D_GNU_SOURCE
 ALL_LDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pthread -Wl,-z,relro,-z,now
 
 # ---- libnpu ----
-KERN_X86 := sse4 avx2 avx512 avx512vbmi
-KERN_OTHER := $(filter-out $(KERN_X86:%=lib/kern/%.c) lib/kern/neon.c,$(wildcard lib/kern/*.c))
-KERN_SRC := $(KERN_OTHER) $(if $(filter x86_64 i%86,$(ARCH)),$(KERN_X86:%=lib/kern/%.c)) \
-	$(if $(filter aarch64,$(ARCH)),lib/kern/neon.c)
+# Each level of lib/kern is compiled for its own instructions: NAME.c or NAME_part.c.
+KERN_X86 := $(wildcard lib/kern/sse*.c lib/kern/avx*.c)
+KERN_ARM := $(wildcard lib/kern/neon*.c)
+KERN_SRC := $(filter-out $(KERN_X86) $(KERN_ARM),$(wildcard lib/kern/*.c)) \
+	$(if $(filter x86_64 i%86,$(ARCH)),$(KERN_X86)) $(if $(filter aarch64,$(ARCH)),$(KERN_ARM))
+KERN_sse4 := -msse4.1
+KERN_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2
+KERN_avx512 := $(KERN_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+KERN_avx512vbmi := $(KERN_avx512) -mavx512vbmi
+KERN_avx512vnni := $(KERN_avx512) -mavx512vnni
+KERN_avx512bf16 := $(KERN_avx512vbmi) -mavx512bf16
 LIB_SRC := $(wildcard lib/*.c lib/backend/*.c lib/engine/*.c) $(KERN_SRC)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
-include lib/kern/flags.mk
 
 all: $(O)/npu $(O)/libnpu.a $(O)/$(SONAME) $(O)/npu-vdev
 .DEFAULT_GOAL := all
@@ -45,7 +51,7 @@ all: $(O)/npu $(O)/libnpu.a $(O)/$(SONAME) $(O)/npu-vdev
 $(O)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -DNPU_BUILD -Ilib $(DRM_CFLAGS) $(ALL_CFLAGS) \
-		$(KERN_FLAGS_$(basename $(notdir $<))) -c -o $@ $<
+		$(KERN_$(firstword $(subst _, ,$(basename $(notdir $<))))) -c -o $@ $<
 
 $(O)/libnpu.a: $(LIB_OBJ)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
