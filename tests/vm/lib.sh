@@ -10,6 +10,8 @@
 
 set -euo pipefail
 shopt -s inherit_errexit
+# Under "make O=... CC=...": those are ours, not the kernel's.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034
