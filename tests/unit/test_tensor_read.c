@@ -110,6 +110,12 @@ static void check_array(struct array *a)
 	assert_int_equal(tensor_bind(&t, file, tensor_file_info(file, 0), NULL, &err), 0);
 	assert_int_equal(t.elements, a->elements);
 	check_range(a, &t, 0, a->elements);
+	for (uint64_t first = 0, n; first < a->elements; first += n) {
+		n = 1 + pick(a->elements / (1 + pick(30)) + 1);
+		if (n > a->elements - first)
+			n = a->elements - first;
+		check_range(a, &t, first, n);
+	}
 	for (int i = 0; i < 20; i++) {
 		uint64_t first = pick(a->elements + 1);
 
@@ -143,6 +149,7 @@ static void large_shapes(void **state)
 	static const uint64_t shapes[][3] = {
 		{ 2, 300000, 1 }, { 300000, 2, 1 }, { 700, 3, 500 }, { 3, 700, 400 },
 		{ 5000, 10, 7 }, { 9, 11, 5000 }, { 1024, 1024, 1 }, { 1, 1, 1000000 },
+		{ 600, 300, 200 },
 	};
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

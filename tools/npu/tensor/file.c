@@ -218,6 +218,7 @@ void tensor_close(struct tensor_file *file)
 {
 	if (!file)
 		return;
+	fortran_release(file);
 	close(file->fd);
 	free(file->name);
 	free(file->infos);

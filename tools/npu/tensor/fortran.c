@@ -6,8 +6,12 @@
  * a box, what lies together in the file is a run along the first axis.  Runs are visited in the
  * file's order.  Where the holes between them are small, a whole stretch is read at once, since a
  * read of a page costs no more than a system call; where they are not, each run is read by itself.
+ *
+ * A small range may touch every page of the file.  Where reading a tensor in such pieces would read
+ * the whole file many times over, a slab of what comes next is kept as ranges follow one another.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +19,17 @@
 
 #define WINDOW_BYTES	(256 * 1024)
 #define SMALL_HOLE	4096
+#define SLAB_BYTES	(64 * 1024 * 1024)
+#define SLAB_WORTH	8
+
+struct slab {
+	pthread_mutex_t lock;
+	const struct tensor_info *info;	/* whose items; NULL while there are none */
+	uint64_t first;
+	uint64_t n;
+	uint64_t next;			/* where the last range ended */
+	uint8_t *data;
+};
 
 struct walk {
 	const struct tensor_file *file;
@@ -67,7 +82,7 @@ static uint64_t next_box(const struct walk *w, uint64_t pos, uint64_t left, stru
 
 	for (i = 0; i < w->ndim; i++) {
 		box->low[i] = rest / w->c_stride[i];
-		rest %= w->c_stride[i];
+		rest -= box->low[i] * w->c_stride[i];
 		box->count[i] = 1;
 		if (axis == w->ndim && !rest && left >= w->c_stride[i])
 			axis = i;
@@ -182,8 +197,8 @@ static int read_box(struct walk *w, const struct box *box)
 	}
 }
 
-int fortran_read(const struct tensor_file *file, const struct tensor_info *info, uint64_t first,
-		 uint64_t n, uint8_t *dst, struct tensor_error *err)
+static int read_range(const struct tensor_file *file, const struct tensor_info *info,
+		      uint64_t first, uint64_t n, uint8_t *dst, struct tensor_error *err)
 {
 	struct walk w = { .file = file, .err = err, .item = info->item_bits / 8, .first = first,
 			  .dst = dst, .base = info->offset };
@@ -206,4 +221,90 @@ int fortran_read(const struct tensor_file *file, const struct tensor_info *info,
 	}
 	free(w.window);
 	return ret;
+}
+
+/* Would @n items take many times their bytes to read, of which the next ones could be made? */
+static bool worth_slab(const struct tensor_info *info, uint64_t n)
+{
+	struct walk w = { .item = info->item_bits / 8 };
+	uint64_t run;
+
+	if (n >= SLAB_BYTES / w.item)
+		return false;
+	set_strides(&w, info);
+	if (w.ndim < 2)
+		return false;
+	run = n / w.c_stride[0] ? n / w.c_stride[0] : 1;
+	return (w.shape[0] - run) * w.item <= SMALL_HOLE && w.shape[0] / run >= SLAB_WORTH;
+}
+
+static int fill_slab(struct slab *slab, const struct tensor_file *file,
+		     const struct tensor_info *info, uint64_t first, struct tensor_error *err)
+{
+	unsigned int item = info->item_bits / 8;
+	uint64_t n = info->elements - first;
+	int ret;
+
+	if (n > SLAB_BYTES / item)
+		n = SLAB_BYTES / item;
+	slab->info = NULL;
+	if (!slab->data)
+		slab->data = malloc(info->bytes < SLAB_BYTES ? info->bytes : SLAB_BYTES);
+	if (!slab->data)
+		return tensor_fail(err, ENOMEM, "%s: out of memory", file->label);
+	ret = read_range(file, info, first, n, slab->data, err);
+	if (ret)
+		return ret;
+	slab->info = info;
+	slab->first = first;
+	slab->n = n;
+	return 0;
+}
+
+static bool in_slab(const struct slab *slab, const struct tensor_info *info, uint64_t first,
+		    uint64_t n)
+{
+	return slab->info == info && first >= slab->first && first - slab->first <= slab->n &&
+	       n <= slab->n - (first - slab->first);
+}
+
+int fortran_read(const struct tensor_file *file, const struct tensor_info *info, uint64_t first,
+		 uint64_t n, uint8_t *dst, struct tensor_error *err)
+{
+	struct slab *slab = file->slab;
+	unsigned int item = info->item_bits / 8;
+	bool worth = n && worth_slab(info, n);
+	bool in_sequence, hit;
+	int ret = 0;
+
+	pthread_mutex_lock(&slab->lock);
+	in_sequence = first == slab->next && n < info->elements - first;
+	slab->next = first + n;
+	hit = in_slab(slab, info, first, n);
+	if (!hit && in_sequence && worth) {
+		ret = fill_slab(slab, file, info, first, err);
+		hit = !ret;
+	}
+	if (hit)
+		memcpy(dst, slab->data + (first - slab->first) * item, n * item);
+	pthread_mutex_unlock(&slab->lock);
+	return hit || ret ? ret : read_range(file, info, first, n, dst, err);
+}
+
+int fortran_prepare(struct tensor_file *file, struct tensor_error *err)
+{
+	file->slab = calloc(1, sizeof(*file->slab));
+	if (!file->slab)
+		return tensor_fail(err, ENOMEM, "%s: out of memory", file->label);
+	pthread_mutex_init(&file->slab->lock, NULL);
+	return 0;
+}
+
+void fortran_release(struct tensor_file *file)
+{
+	if (!file->slab)
+		return;
+	pthread_mutex_destroy(&file->slab->lock);
+	free(file->slab->data);
+	free(file->slab);
 }

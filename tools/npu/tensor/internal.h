@@ -8,6 +8,8 @@
 /* Enough of a path to recognise it; the rest of a message must fit behind it. */
 #define LABEL_SIZE	164
 
+struct slab;
+
 struct tensor_file {
 	int fd;
 	enum tensor_format format;
@@ -18,6 +20,7 @@ struct tensor_file {
 	struct tensor_info *infos;
 	uint64_t *dims;			/* the shapes of all tensors */
 	char *strings;			/* their names and dtypes */
+	struct slab *slab;		/* of a tensor in Fortran order, else NULL */
 };
 
 /* error.c */
@@ -78,6 +81,9 @@ bool tensor_shape_product(const uint64_t *shape, unsigned int ndim, uint64_t *pr
 /* fortran.c: items (not elements) in C order, still in the file's byte order */
 int fortran_read(const struct tensor_file *file, const struct tensor_info *info, uint64_t first,
 		 uint64_t n, uint8_t *dst, struct tensor_error *err);
+
+int fortran_prepare(struct tensor_file *file, struct tensor_error *err);
+void fortran_release(struct tensor_file *file);
 
 /* output.c: a file that appears when it is complete */
 struct output {

@@ -135,7 +135,8 @@ static int fill(struct tensor_file *file, const struct npy_header *h, uint64_t o
 	memcpy(file->dims, h->shape, h->ndim * sizeof(h->shape[0]));
 	info->shape = file->dims;
 	info->offset = offset;
-	return check_size(file, info, dtype.bytes, err);
+	ret = check_size(file, info, dtype.bytes, err);
+	return ret || !h->fortran ? ret : fortran_prepare(file, err);
 }
 
 static int read_header(struct tensor_file *file, uint32_t bytes, unsigned int offset,

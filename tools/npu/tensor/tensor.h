@@ -163,8 +163,8 @@ int tensor_bind(struct tensor *t, const struct tensor_file *file, const struct t
  * Read elements [@first, @first + @n) in C order into @dst, packed, little-endian;
  * npu_type_bytes(t->type, n) bytes are written, an unused last nibble as 0.  Any @first is
  * right, an even one is faster for 4-bit types.  A plain layout is one pread() straight to @dst;
- * Fortran order goes through a buffer of at most 256 KiB, and wants pieces of a megabyte or more.
- * Thread-safe, also on one file.
+ * Fortran order goes through buffers, of at most 64 MiB when it is read piece by piece from the
+ * first element on, which is the way it should be read.  Thread-safe, also on one file.
  */
 int tensor_read(const struct tensor *t, uint64_t first, uint64_t n, void *dst,
 		struct tensor_error *err);
