@@ -10,11 +10,12 @@
 
 #include "kern.h"
 
-/* What a level's file may use beyond the level's name. */
-struct npu_kern_cpu {
-	bool vnni;		/* AVX512_VNNI */
-	bool bf16;		/* AVX512_BF16 */
-};
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define LINE_BYTES 64u
+/* The most vectors that a step of loop.h fills. */
+#define STEP_MAX 8
 
 /*
  * Each overwrites the entries that its level does better than the table it is

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "level.h"
+#include "tables.h"
 
 static uint32_t load(const void *src, size_t i, unsigned int bytes)
 {
@@ -88,16 +89,6 @@ static uint32_t f32_bf16(uint32_t bits)
 	return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-static const uint8_t f4_f8e4m3[16] = {
-	0x00, 0x30, 0x38, 0x3c, 0x40, 0x44, 0x48, 0x4c,
-	0x80, 0xb0, 0xb8, 0xbc, 0xc0, 0xc4, 0xc8, 0xcc,
-};
-
-static const uint8_t f4_f8e5m2[16] = {
-	0x00, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46,
-	0x80, 0xb8, 0xbc, 0xbe, 0xc0, 0xc2, 0xc4, 0xc6,
-};
-
 #define CONV(name, from, to, expr)						\
 static void conv_##name(void *dst, const void *src, size_t n)			\
 {										\
@@ -115,14 +106,14 @@ CONV(f8e4m3_f32, load(src, i, 1), 4, f8e4m3_f32(v))
 CONV(f8e5m2_f32, load(src, i, 1), 4, f8e5m2_f32(v))
 CONV(bf16_f32, load(src, i, 2), 4, bf16_f32(v))
 CONV(f32_bf16, load(src, i, 4), 2, f32_bf16(v))
-CONV(f4_f8e4m3, load4(src, i), 1, f4_f8e4m3[v])
-CONV(f4_f8e5m2, load4(src, i), 1, f4_f8e5m2[v])
+CONV(f4_f8e4m3, load4(src, i), 1, f4_f8e4m3_codes[v])
+CONV(f4_f8e5m2, load4(src, i), 1, f4_f8e5m2_codes[v])
 CONV(f8e4m3_bf16, load(src, i, 1), 2, f8e4m3_f32(v) >> 16)
 CONV(f8e5m2_bf16, load(src, i, 1), 2, f8e5m2_f32(v) >> 16)
-CONV(f4_f32, load4(src, i), 4, f8e4m3_f32(f4_f8e4m3[v]))
+CONV(f4_f32, load4(src, i), 4, f8e4m3_f32(f4_f8e4m3_codes[v]))
 CONV(f8e4m3_bf16_f32, load(src, i, 1), 4, bf16_f32(f8e4m3_f32(v) >> 16))
 CONV(f8e5m2_bf16_f32, load(src, i, 1), 4, bf16_f32(f8e5m2_f32(v) >> 16))
-CONV(i4_i8, load4(src, i), 1, sign_extend(v, 4))
+CONV(i4_i8, load4(src, i), 1, i4_i8_codes[v])
 
 #define LUT(key, entry, from)							\
 static void lut_##key##_##entry(void *dst, const void *src, size_t n,		\
