@@ -53,7 +53,7 @@ static int parse_dtype(const struct tensor_file *file, const char *descr, struct
 		return unknown_dtype(file, descr, err);
 	dtype->bytes = dtype->kind == 'U' ? n * 4 : n;
 	/* Opaque bytes have no order. */
-	if (dtype->bytes == 1 || dtype->kind == 'S')
+	if (dtype->bytes == 1 || dtype->kind == 'S' || dtype->kind == 'V')
 		dtype->big_endian = false;
 	return 0;
 }
