@@ -31,7 +31,7 @@ int open(const char *path, int flags, ...)
 
 static const char *in_dir(const char *name)
 {
-	static char path[2][160];
+	static char path[2][400];
 	static int turn;
 
 	turn = !turn;

@@ -112,7 +112,7 @@ static int fill(struct tensor_file *file, const struct npy_header *h, uint64_t o
 		struct tensor_error *err)
 {
 	struct tensor_info *info;
-	struct npy_dtype dtype;
+	struct npy_dtype dtype = { 0 };
 	int ret;
 
 	ret = parse_dtype(file, h->descr, &dtype, err);
