@@ -274,7 +274,7 @@ int safetensors_load(struct tensor_file *file, struct tensor_error *err)
 
 	if (file->size < 8)
 		return tensor_fail(err, EBADMSG,
-				   "%s: a file of %llu bytes is too short for .safetensors, whose header starts with 8",
+				   "%s: a .safetensors file starts with an 8-byte length, this one has %llu bytes",
 				   file->label, (unsigned long long)file->size);
 	ret = tensor_file_pread(file, head, sizeof(head), 0, err);
 	if (ret)
