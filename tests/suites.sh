@@ -2,50 +2,159 @@
 # shellcheck shell=bash
 # The suites in order; sourced by tests/run. Each is a function or a command line.
 
-# all PROGRAM...: runs each, fails if one fails
-all()
+ok()
 {
-	local rc=0 t
-	for t; do
-		echo "# $t"
-		"$t" || { echo "# $t: exit status $?"; rc=1; }
-	done
-	return $rc
+	local what=$1
+	shift
+	if "$@"; then
+		echo "ok 1 $what"
+	else
+		echo "not ok 1 $what: exit status $?"
+	fi
 }
 
-# Every public header compiles alone, in both languages and both word sizes.
+# each PROGRAM...: runs every one
+each()
+{
+	local t
+
+	for t; do
+		echo "# $t"
+		"$t" || echo "not ok 0 $t: exit status $?"
+	done
+}
+
+programs()
+{
+	find "$@" -type f -perm -u+x | sort
+}
+
+# Every public header compiles alone, in both languages.
 headers()
 {
-	local h rc=0
+	local h c x
+
 	for h in lib/include/npu.h lib/include/npu/*.h uapi/drm/*.h; do
 		for c in "gcc -std=c11" "clang -std=c11" "g++ -std=c++17" "clang++ -std=c++17"; do
-			if $c -x "$([[ $c == *++* ]] && echo c++ || echo c)" -fsyntax-only \
-				-pedantic -Wall -Wextra -Werror -Wno-gnu-include-next -Iuapi \
-				-Ilib/include -include "$h" /dev/null; then
-				echo "ok 1 $h: $c"
-			else
-				echo "not ok 1 $h: $c"
-				rc=1
-			fi
+			[[ $c == *++* ]] && x=c++ || x=c
+			# shellcheck disable=SC2086
+			ok "$h: $c" $c -x $x -fsyntax-only -pedantic -Wall -Wextra -Werror -Iuapi \
+				-Ilib/include $DRM_CFLAGS -include "$h" /dev/null
 		done
 	done
-	return $rc
+}
+
+# The README's example compiles in every dialect that it promises and does what it says.
+readme()
+{
+	sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' > "$O/readme.c"
+	ok "README: C11" gcc -std=c11 -Wall -Wextra -Werror -Wno-missing-field-initializers -Iuapi \
+		-Ilib/include -o "$O/readme" "$O/readme.c" -L"$O" -lnpu -Wl,-rpath,"$PWD/$O"
+	ok "README: result" test "$("$O/readme")" = "f8e4m3 0x38 is 1"
 }
 
 unit()
 {
-	# shellcheck disable=SC2046,SC2086
-	$MAKE O="$O" unit >&2 && all $(find "$O"/tests/unit "$O"/tests/golden -type f -perm -u+x)
+	$MAKE O="$O" unit >&2 || return 1
+	# shellcheck disable=SC2046
+	each $(programs "$O/tests/unit")
+}
+
+# The golden vectors through the API, at each SIMD level, on contiguous and scattered memory.
+golden()
+{
+	local level
+
+	$MAKE O="$O" unit >&2 || return 1
+	for level in $("$O/npu" info --json | sed -n 's/.*"levels": *\[\([^]]*\)\].*/\1/p' |
+		tr -d '",'); do
+		echo "# $level"
+		NPU_CPU=$level "$O/tests/golden/golden" || echo "not ok 0 $level"
+		NPU_CPU=$level NPU_SCATTER=1 "$O/tests/golden/golden" || echo "not ok 0 $level"
+	done
 }
 
 sanitized()
 {
-	# shellcheck disable=SC2046,SC2086
-	$MAKE O="$O/asan" CC=clang CFLAGS="-O1 -g" SAN=address,undefined unit >&2 &&
-		all $(find "$O"/asan/tests/unit "$O"/asan/tests/golden -type f -perm -u+x)
+	$MAKE O="$O/asan" CC=clang CFLAGS="-O1 -g" SAN=address,undefined unit >&2 || return 1
+	# shellcheck disable=SC2046
+	each $(programs "$O/asan/tests/unit" "$O/asan/tests/golden")
 }
 
+threads()
+{
+	local t
+
+	$MAKE O="$O/tsan" CC=clang CFLAGS="-O1 -g" SAN=thread unit >&2 || return 1
+	for t in "$O"/tests/unit/test_{submit,fence,device,bo,queue,vdev}*; do
+		[ -x "$t" ] && [ -f "$t" ] && each "$O/tsan/${t#"$O/"}"
+	done
+}
+
+# fuzz NAME: FUZZ_SECONDS (60) of one target
+fuzz_one()
+{
+	local work
+
+	work=$(mktemp -d) || return 1
+	"$O/fuzz/tests/fuzz/fuzz_$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=25 -rss_limit_mb=2048 \
+		-print_final_stats=1 -artifact_prefix="$O/log/$1-" "$work" "tests/fuzz/corpus/$1" \
+		> "$O/log/fuzz-$1.log" 2>&1
+	local rc=$?
+	rm -rf "$work"
+	[ $rc = 0 ] || tail -n 30 "$O/log/fuzz-$1.log"
+	return $rc
+}
+
+fuzz()
+{
+	local f n
+
+	$MAKE O="$O/fuzz" CC=clang CFLAGS="-O1 -g" SAN=address,undefined,fuzzer-no-link fuzzers >&2 ||
+		return 1
+	for f in tests/fuzz/fuzz_*.c; do
+		n=$(basename "$f" .c)
+		while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+			wait -n
+		done
+		ok "fuzz ${n#fuzz_}" fuzz_one "${n#fuzz_}" &
+	done
+	wait
+}
+
+# The demonstration under valgrind, which knows no AVX-512.
+valgrind_demo()
+{
+	$MAKE O="$O" "$O/npu-demo" >&2 || return 1
+	NPU_CPU=avx2 ok "demo under valgrind" valgrind -q --error-exitcode=9 --leak-check=full \
+		--errors-for-leak-kinds=definite,indirect "$O/npu-demo" tests/data/real
+}
+
+lint()
+{
+	local scripts f
+
+	scripts=$(git ls-files -z | xargs -0 grep -lIE '^#!/bin/(ba)?sh' ; echo tests/suites.sh)
+	ok "licences (reuse lint)" reuse lint
+	ok spelling codespell -q 3 -I tests/spelling $(git ls-files | grep -vE '^(tests/data|tests/fuzz/corpus|LICENSES)')
+	# shellcheck disable=SC2086
+	ok shellcheck shellcheck $scripts
+	for f in Documentation/*.rst; do
+		ok "$f" rst2html --halt=warning "$f" /dev/null
+	done
+	ok cppcheck cppcheck -q --error-exitcode=1 --inline-suppr --std=c11 -j "$JOBS" \
+		--enable=warning,portability --suppressions-list=tests/cppcheck -D__x86_64__ \
+		-Iuapi -Ilib/include -Ilib lib tools
+}
+
+DRM_CFLAGS=$(pkg-config --cflags libdrm)
 suite build $MAKE O="$O" all
 suite headers headers
+suite readme readme
 suite unit unit
+suite golden golden
 suite sanitized sanitized
+suite threads threads
+suite fuzz fuzz
+suite valgrind valgrind_demo
+suite lint lint
