@@ -22,7 +22,7 @@ usage() {
 	  all               the lot, without the debug kernel
 
 	KERNEL: 6.12 (default), 7.3 or any other version of Debian's backports,
-	newest, debug.
+	newest, debug; "headers clang" is a tree to compile modules in with clang.
 	Cache: NPU_VM_CACHE, else XDG_CACHE_HOME/npu, else ~/.cache/npu.
 	END
 }
@@ -127,7 +127,13 @@ get_image() {
 get_headers() {
 	local dir suite
 
-	[ "$1" != debug ] || { dir=$(get_debug); echo "$dir/build"; return; }
+	case $1 in
+	debug | clang)
+		dir=$("get_$1")
+		echo "$dir/build"
+		return
+		;;
+	esac
 	abi_of "$1"
 	suite=$(suite_of "$1")
 	if [ "$suite" = bookworm ]; then
@@ -141,13 +147,19 @@ get_headers() {
 get_abi() {
 	local dir
 
-	if [ "$1" = debug ]; then
+	case $1 in
+	clang)
+		echo clang
+		;;
+	debug)
 		dir=$(get_debug)
 		basename "$dir"/lib/modules/*
-	else
+		;;
+	*)
 		abi_of "$1"
 		echo "$ABI"
-	fi
+		;;
+	esac
 }
 
 # --- kernel source -------------------------------------------------------------
@@ -210,6 +222,14 @@ get_debug() {
 
 	version=$(resolve source-6.12 bookworm find_source)
 	cache_get "debug-$version-$(debug_hash)" "$VM_DIR/debug-kernel.sh" fill
+}
+
+# Not a kernel: a tree in which modules can be compiled, but not linked to one.
+get_clang() {
+	local version
+
+	version=$(resolve source-6.12 bookworm find_source)
+	cache_get "clang-$version-$(debug_hash)" "$VM_DIR/debug-kernel.sh" clang
 }
 
 # --- QEMU ------------------------------------------------------------------------
