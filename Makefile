@@ -22,12 +22,12 @@ DRM_CFLAGS = $(shell $(PKG_CONFIG) --cflags libdrm)
 DRM_LIBS = $(shell $(PKG_CONFIG) --libs libdrm)
 JANSSON = $(shell $(PKG_CONFIG) --cflags --libs jansson)
 
-WARN := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow=local -Wundef \
+WARN := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wundef \
 	-Wno-unused-parameter -Wno-missing-field-initializers
 ALL_CFLAGS = -std=gnu11 $(WARN) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all) -fPIC -fvisibility=hidden -pthread -MMD -MP $(CFLAGS) \
 	-ffp-contract=off
-CPPFLAGS += -Iuapi -Ilib/include -D_GNU_SOURCE
+CPPFLAGS += -Iuapi -Ilib/include -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 ALL_LDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pthread -Wl,-z,relro,-z,now
 
 # ---- libnpu ----
@@ -118,7 +118,7 @@ check:
 	$(Q)tests/run
 
 help:
-	@sed -n 's/^#: //p' Makefile tests/build.mk kernel/build.mk 2>/dev/null
+	@sed -n 's/^#: //p' Makefile tests/*.mk tests/*/*.mk
 
 #: make                      libnpu, npu and npu-vdev in $(O) (default: build)
 #: make demo                 install what is missing, build, convert a real network's tensors
@@ -131,6 +131,6 @@ clean:
 	rm -rf $(O)
 
 .PHONY: all man install demo check help clean
-include tests/build.mk
--include kernel/build.mk
+include tests/build.mk tests/vm/build.mk
+-include tests/kselftest/build.mk
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(VDEV_OBJ:.o=.d) $(DEMO_OBJ:.o=.d)

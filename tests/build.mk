@@ -4,12 +4,9 @@
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT := $(UNIT_SRC:tests/%.c=$(O)/tests/%)
 GOLDEN := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/golden/*.c))
-KERN := $(O)/tests/kern/kern
 FUZZ := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
-KSELFTEST := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/kselftest/*.c))
 TEST_CPPFLAGS = -Ilib -Itools/npu -Ikernel -DNPU_TEST_DATA='"tests/data"' $(DRM_CFLAGS)
 CMOCKA = $(shell $(PKG_CONFIG) --cflags --libs cmocka)
-MPFR = $(if $(findstring mpfr.h,$(shell grep -l mpfr.h $<)),-lmpfr -lgmp)
 VDEV_TEST_OBJ = $(filter-out %/main.o,$(VDEV_OBJ))
 
 $(UNIT) $(GOLDEN): $(O)/tests/%: tests/%.c $(O)/libnpu.a $(TENSOR_OBJ) $(VDEV_OBJ)
