@@ -26,4 +26,7 @@ vm:
 vm-fetch:
 	$(Q)$(VM_VARS) tests/vm/fetch.sh all
 
-.PHONY: modules check-vm check-vm-debug vm vm-fetch
+# Its recipe is in tests/kselftest/build.mk.
+kselftest:
+
+.PHONY: modules check-vm check-vm-debug vm vm-fetch kselftest

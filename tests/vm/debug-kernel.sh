@@ -8,6 +8,8 @@
 # "clang DIR" only prepares such a tree, for clang: Debian's headers are for
 # the compiler of its kernels, and clang refuses that one's options.
 
+set -e
+# shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 configure() {

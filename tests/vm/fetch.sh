@@ -6,6 +6,8 @@
 # own suites and lands in a cache outside of the source tree; only the first
 # run does any work.  The resulting folder (or file) is printed.
 
+set -e
+# shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {

@@ -4,6 +4,8 @@
 # Make the guest's only file system, a cpio archive that the kernel unpacks
 # into memory: busybox, modules, test programs with the libraries they need.
 
+set -e
+# shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {

@@ -6,6 +6,8 @@
 # changed is copied, and a second run has little to do.  Prints the folder
 # with the modules.
 
+set -e
+# shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
@@ -114,4 +116,9 @@ elif [ -e "$kdir/Makefile" ]; then
 else
 	build_in_root "$kdir" "$dir" "${args[@]}" >&2
 fi
+# A module that is made no longer must not be loaded any more.
+for file in "$dir"/kernel/*.ko; do
+	[ ! -e "$file" ] || grep -q "${file##*/}" <(sed 's/\.o$/.ko/' "$dir/kernel/modules.order") ||
+		rm "$file"
+done
 printf '%s\n' "$dir/kernel"

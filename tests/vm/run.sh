@@ -3,6 +3,8 @@
 #
 # Boot a kernel with our device attached, run tests in it, judge the run.
 
+set -e
+# shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
@@ -40,7 +42,7 @@ esac
 kernel=${KERNEL:-6.12}
 build=${O:-$VM_TOP/build}
 vdev=${NPU_VDEV:-$build/npu-vdev}
-kselftest=${NPU_KSELFTEST:-$build/kselftest}
+kselftest=${NPU_KSELFTEST:-$build/tests/kselftest}
 command=${NPU_COMMAND:-$build/npu}
 library=${NPU_LIBRARY:-$build/libnpu.so.0}
 boot_timeout=${NPU_VM_BOOT_TIMEOUT:-120}
@@ -120,7 +122,7 @@ selected_tests() {
 # --- what is booted -------------------------------------------------------------------
 
 prepare() {
-	local pairs=() modules
+	local pairs=() modules part
 
 	image=$("$VM_DIR/fetch.sh" image "$kernel")
 	qemu=$("$VM_DIR/fetch.sh" qemu)
@@ -133,6 +135,9 @@ prepare() {
 
 	[ ! -d "$kselftest" ] || pairs+=("$kselftest=tests/kselftest")
 	[ ! -d "$VM_DIR/guest" ] || pairs+=("$VM_DIR/guest=tests/guest")
+	for part in golden unit; do
+		[ ! -d "$build/tests/$part" ] || pairs+=("$build/tests/$part=tests/$part")
+	done
 	[ ! -d "$VM_TOP/tests/data" ] || pairs+=("$VM_TOP/tests/data=tests/data")
 	[ ! -e "$command" ] || pairs+=("$command=usr/bin/npu")
 	[ ! -e "$library" ] || pairs+=("$library=usr/lib/libnpu.so.0")
@@ -161,16 +166,18 @@ settings() {
 }
 
 start_device() {
-	local args=(--socket "$sockets/device")
+	local help args=(--socket "$sockets/device")
 
 	# shellcheck disable=SC2206
 	args+=($1 ${NPU_VDEV_ARGS:-})
 	[ "${MSI:-0}" = 0 ] || args+=(--msi)
-	if "$vdev" --help 2>&1 | grep -q -- --control; then
+	help=$("$vdev" --help 2>&1 || :)
+	if [[ $help = *--control* ]]; then
 		args+=(--control "$sockets/control")
 		control=1
 	fi
-	"$vdev" "${args[@]}" >"$dir/vdev.log" 2>&1 &
+	[[ $help != *--log* ]] || args+=(--log "$dir/vdev.log")
+	"$vdev" "${args[@]}" >"$dir/vdev.err" 2>&1 &
 	vdev_pid=$!
 	for _ in $(seq 200); do
 		if [ -S "$sockets/device" ] && { [ "$control" = 0 ] || [ -S "$sockets/control" ]; }; then
@@ -179,7 +186,7 @@ start_device() {
 		kill -0 "$vdev_pid" 2>/dev/null || break
 		sleep 0.05
 	done
-	cat "$dir/vdev.log" >&2
+	cat "$dir/vdev.err" >&2
 	die "the device model did not start"
 }
 
@@ -267,25 +274,23 @@ watch() {
 	qemu_pid=''
 }
 
+# stop_device MAY-DIE
 stop_device() {
-	local status=0
+	local status=0 why=''
 
 	[ -n "$vdev_pid" ] || return 0
-	for _ in $(seq 100); do
-		kill -0 "$vdev_pid" 2>/dev/null || break
-		sleep 0.05
-	done
 	if kill "$vdev_pid" 2>/dev/null; then
-		wait "$vdev_pid" 2>/dev/null || :
+		wait "$vdev_pid" 2>/dev/null || status=$?
+		[ "$status" = 0 ] || [ "$status" = 143 ] || why="ended with status $status"
 	else
 		wait "$vdev_pid" 2>/dev/null || status=$?
-		[ "$status" = 0 ] || [ -n "$1" ] ||
-			printf 'FAIL\tvm_device\t-\tthe device model ended with status %d\n' "$status" >>"$dir/results"
+		# It may end by itself when QEMU disconnects.
+		[ -n "$1" ] || [ "$status" = 0 ] || why="died with status $status"
 	fi
 	vdev_pid=''
-	if grep -qE 'AddressSanitizer|runtime error:|ThreadSanitizer' "$dir/vdev.log"; then
-		printf 'FAIL\tvm_device\t-\tsanitizer report in %s\n' "$dir/vdev.log" >>"$dir/results"
-	fi
+	! grep -qE 'Sanitizer: |runtime error:' "$dir/vdev.err" || why="sanitizer report"
+	[ -z "$why" ] || printf 'FAIL\tvm_device\t-\tthe device model: %s, see %s\n' "$why" \
+		"$dir/vdev.err" >>"$dir/results"
 }
 
 # boot NAME LIST DEVICE-OPTIONS
