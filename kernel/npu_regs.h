@@ -58,7 +58,7 @@
 #define NPU_REG_IRQ_STATUS		0x050	/* write 1 to clear */
 #define NPU_REG_IRQ_ENABLE		0x054
 #define   NPU_IRQ_RING(n)		(1u << (n))
-#define   NPU_IRQ_FAULT			(1u << 8)
+#define   NPU_IRQ_FAULT			0x100u
 #define   NPU_IRQ_ALL			0x107u
 #define NPU_REG_IRQ_VECTOR		0x058	/* MSI-X vector of each source */
 #define   NPU_IRQ_VECTOR_RING(n)	(0xfu << (4 * (n)))
@@ -83,8 +83,8 @@
 #define     NPU_FAULT_ENTRY		1	/* ring entry unreadable or malformed; ring stops */
 #define     NPU_FAULT_SLOT		2	/* completion slot unwritable; ring stops */
 #define     NPU_FAULT_STREAM		3	/* stream unreadable; the job ends with a fault */
-#define     NPU_FAULT_TABLE		4	/* page table unreadable; the job ends with a fault */
-#define     NPU_FAULT_DATA		5	/* page of a BO not accessible; the job ends so too */
+#define     NPU_FAULT_TABLE		4	/* page table unreadable; the job ends so too */
+#define     NPU_FAULT_DATA		5	/* page not accessible; the job ends so too */
 #define     NPU_FAULT_TAIL		6	/* doorbell beyond the ring; ring stops */
 #define     NPU_FAULT_INTERNAL		7	/* ring stops */
 #define NPU_REG_FAULT_ASID		0x084

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _NPU_RESET_H_
+#define _NPU_RESET_H_
+
+struct npu_device;
+struct npu_job;
+struct npu_ring;
+
+int npu_reset_init(struct npu_device *npu);
+int npu_reset_device(struct npu_device *npu);
+void npu_reset_hung(struct npu_ring *ring, struct npu_job *job);
+void npu_reset_request(struct npu_device *npu, unsigned int resets);
+void npu_reset_stop(struct npu_device *npu);
+
+#endif
