@@ -132,6 +132,13 @@ static const struct drm_ioctl_desc npu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(NPU_SUBMIT, npu_ioctl_submit, 0),
 };
 
+/* Calls that make an object which the user gets to know by their results. */
+static bool npu_ioctl_creates(unsigned int nr)
+{
+	return nr == DRM_COMMAND_BASE + DRM_NPU_BO_CREATE ||
+	       nr == DRM_COMMAND_BASE + DRM_NPU_QUEUE_CREATE;
+}
+
 /*
  * The DRM core answers EINVAL to an unknown driver ioctl, and copies results
  * out after an object was made: what can't be written is better found before.
@@ -147,7 +154,8 @@ static int npu_ioctl_check(struct file *filp, unsigned int cmd, unsigned long ar
 		return -ENOTTY;
 	if (npu_wedged(to_npu_device(file->minor->dev)))
 		return -ENODEV;
-	if (_IOC_DIR(cmd) & _IOC_READ && fault_in_writeable((char __user *)arg, _IOC_SIZE(cmd)))
+	if (npu_ioctl_creates(nr) &&
+	    fault_in_safe_writeable((const char __user *)arg, _IOC_SIZE(cmd)))
 		return -EFAULT;
 
 	return 0;
