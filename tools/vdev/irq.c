@@ -17,6 +17,7 @@ unsigned int irq_count(const struct vdev *v, unsigned int index)
 {
 	switch (index) {
 	case IRQ_MSI:
+	case IRQ_ERR:	/* never sent; QEMU complains of devices without */
 		return 1;
 	case IRQ_MSIX:
 		return v->opt.msi ? 0 : NPU_IRQ_VECTORS;

@@ -65,9 +65,13 @@ static enum walk_status bus_failed(struct mmu_job *job, enum dma_status st, uint
 	return WALK_FAULT;
 }
 
-/* Reads the leaf entry of @addr; inside of the gate. */
-static enum walk_status walk_tables(struct mmu_job *job, uint64_t addr, uint64_t *pte)
+/*
+ * Reads the leaf entry of @addr; inside of the gate. Looking ahead reports and
+ * counts nothing: nobody has used that address yet.
+ */
+static enum walk_status walk_tables(struct mmu_job *job, uint64_t addr, bool ahead, uint64_t *pte)
 {
+	struct dma *dma = &job->ring->vdev->dma;
 	uint64_t table = job->root;
 	unsigned int level;
 
@@ -79,9 +83,11 @@ static enum walk_status walk_tables(struct mmu_job *job, uint64_t addr, uint64_t
 
 		if (!table)
 			return WALK_UNMAPPED;
-		st = dma_find(&job->ring->vdev->dma, at, false, &host, &n);
+		st = ahead ? dma_look(dma, at, false, &host, &n) :
+			     dma_find(dma, at, false, &host, &n);
 		if (st != DMA_OK)
-			return bus_failed(job, st, NPU_FAULT_TABLE, at);
+			return ahead ? WALK_UNMAPPED :
+				       bus_failed(job, st, NPU_FAULT_TABLE, at);
 		entry = le64toh(atomic_load_explicit((_Atomic uint64_t *)(void *)host,
 						     memory_order_acquire));
 		if (job->corrupt)
@@ -89,7 +95,8 @@ static enum walk_status walk_tables(struct mmu_job *job, uint64_t addr, uint64_t
 		if (!(entry & NPU_PTE_VALID))
 			return WALK_UNMAPPED;
 		if (entry & NPU_PTE_RESERVED) {
-			job_fault(job, NPU_FAULT_TABLE, at);
+			if (!ahead)
+				job_fault(job, NPU_FAULT_TABLE, at);
 			return WALK_FAULT;
 		}
 		table = entry & NPU_PTE_ADDRESS;
@@ -99,7 +106,8 @@ static enum walk_status walk_tables(struct mmu_job *job, uint64_t addr, uint64_t
 }
 
 /* Bus address of the page of @addr; inside of the gate. */
-static enum walk_status walk(struct mmu_job *job, uint64_t addr, bool write, uint64_t *page)
+static enum walk_status walk(struct mmu_job *job, uint64_t addr, bool write, bool ahead,
+			     uint64_t *page)
 {
 	uint64_t tag = tlb_tag(job->asid, addr), value;
 	struct tlb_entry *e = tlb_slot(job->ring, tag);
@@ -110,7 +118,7 @@ static enum walk_status walk(struct mmu_job *job, uint64_t addr, bool write, uin
 	value = atomic_load_explicit(&e->value, memory_order_relaxed);
 	if ((atomic_load_explicit(&e->key, memory_order_relaxed) ^ value) != tag ||
 	    job->corrupt) {
-		enum walk_status st = walk_tables(job, addr, &value);
+		enum walk_status st = walk_tables(job, addr, ahead, &value);
 
 		if (st != WALK_OK)
 			return st;
@@ -131,7 +139,7 @@ static enum walk_status translate_page(struct mmu_job *job, uint64_t addr, bool 
 	enum dma_status bus;
 	uint64_t page, n = NPU_PAGE_SIZE - (addr & MMU_PAGE_MASK);
 
-	st = walk(job, addr, write, &page);
+	st = walk(job, addr, write, false, &page);
 	if (st != WALK_OK)
 		return st;
 	if (*len > n)
@@ -144,31 +152,21 @@ static enum walk_status translate_page(struct mmu_job *job, uint64_t addr, bool 
 	return WALK_OK;
 }
 
-/* Only looks: is the page after a run the next one in memory, too? Never faults. */
+/* Is the page at @addr, after a run, the next one in memory, too? */
 static bool next_page_follows(struct mmu_job *job, uint64_t addr, bool write, const uint8_t *end,
 			      uint64_t *len)
 {
-	uint64_t tag = tlb_tag(job->asid, addr);
-	struct tlb_entry *e = tlb_slot(job->ring, tag);
-	uint64_t value = atomic_load_explicit(&e->value, memory_order_relaxed);
+	struct dma *dma = &job->ring->vdev->dma;
+	uint64_t page;
 	uint8_t *host;
 
-	/*
-	 * A page that is not cached is left to the next translation: looking it
-	 * up here might report a fault for an address that nobody uses.
-	 */
-	if ((atomic_load_explicit(&e->key, memory_order_relaxed) ^ value) != tag)
+	if (walk(job, addr, write, true, &page) != WALK_OK)
 		return false;
-	if (write && !(value & NPU_PTE_WRITE))
+	if (dma_look(dma, page, write, &host, len) != DMA_OK || host != end)
 		return false;
-	if (dma_look(&job->ring->vdev->dma, value & NPU_PTE_ADDRESS, write, &host, len) != DMA_OK)
-		return false;
-	if (host != end)
-		return false;
-	dma_count(&job->ring->vdev->dma, write, *len);
+	dma_count(dma, write, *len);
 	if (write)
-		atomic_store_explicit(&job->last_write, value & NPU_PTE_ADDRESS,
-				      memory_order_relaxed);
+		atomic_store_explicit(&job->last_write, page, memory_order_relaxed);
 	return true;
 }
 
