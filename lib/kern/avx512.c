@@ -514,4 +514,5 @@ void npu_kern_fill_avx512(struct npu_kern *k, bool nt)
 	k->lut[NPU_KEY_8][NPU_ENTRY_4] = PICK(lut_8_4);
 	k->zps_i4 = PICK(zps_i4);
 	k->zps_i8 = PICK(zps_i8);
+	npu_kern_fill_avx512_pp(k, nt);
 }

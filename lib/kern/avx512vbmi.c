@@ -206,4 +206,5 @@ void npu_kern_fill_avx512vbmi(struct npu_kern *k, bool nt)
 	k->lut[NPU_KEY_8][NPU_ENTRY_1] = PICK(lut_8_1);
 	k->lut[NPU_KEY_8][NPU_ENTRY_2] = PICK(lut_8_2);
 	k->lut[NPU_KEY_8][NPU_ENTRY_4] = PICK(lut_8_4);
+	npu_kern_fill_avx512vbmi_pp(k, nt);
 }

@@ -13,8 +13,13 @@
 #error "little-endian hosts only"
 #endif
 
-/* Until the cache is known; a guess that suits most. */
-size_t npu_kern_stream_bytes = 16 << 20;
+/*
+ * A last level larger than this is shared, by many cores or many guests, and what is
+ * written through it costs a read of each line as well.
+ */
+#define STREAM_BYTES_MAX ((size_t)8 << 20)
+
+size_t npu_kern_stream_bytes = STREAM_BYTES_MAX;
 
 static const char *const names[NPU_KERN_LEVELS] = {
 	[NPU_KERN_SCALAR] = "scalar",
@@ -132,6 +137,8 @@ static void detect(void)
 #endif
 	if (cache > 0)
 		npu_kern_stream_bytes = (size_t)cache / 2;
+	if (npu_kern_stream_bytes > STREAM_BYTES_MAX)
+		npu_kern_stream_bytes = STREAM_BYTES_MAX;
 
 	atomic_store(&current, best);
 	/* a level that is unknown or lacking lowers nothing */

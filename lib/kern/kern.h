@@ -138,7 +138,10 @@ struct npu_kern {
 	const struct npu_kern *nt;
 };
 
-/* Bytes from which the destination is written past the caches (half the last level). */
+/*
+ * Bytes from which a destination is written past the caches: half the last level, at most 8 MiB.
+ * Valid from the first call of npu_kern_get() or npu_kern_level() on.
+ */
 extern size_t npu_kern_stream_bytes;
 
 /* The table in use: the best of this CPU, or lower as NPU_CPU or npu_kern_set_level() says. */

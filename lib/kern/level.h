@@ -30,6 +30,20 @@ void npu_kern_fill_avx512vnni(struct npu_kern *k);
 void npu_kern_fill_avx512bf16(struct npu_kern *k, bool nt);
 void npu_kern_fill_neon(struct npu_kern *k);
 
+/* The specification of PREPROCESS; also what the levels use for blocks out of their range. */
+void npu_kern_pp_scalar(struct npu_pp_run *run, const uint16_t *src, size_t blocks,
+			enum npu_kern_pp_mode mode);
+void npu_kern_fill_avx512_pp(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx512vbmi_pp(struct npu_kern *k, bool nt);
+
+/* Bytes of a block's output. */
+static ALWAYS_INLINE size_t npu_pp_block_bytes(enum npu_kern_pp_mode mode)
+{
+	if (mode == NPU_PP_FIXED27_WIDE)
+		return NPU_KERN_BLOCK * 4;
+	return mode == NPU_PP_FIXED27_PACKED ? NPU_KERN_BLOCK_PACKED : NPU_KERN_BLOCK;
+}
+
 /*
  * Round to nearest even, subnormals kept, exceptions masked, whatever the
  * caller runs with. The barriers keep the arithmetic between the two calls as

@@ -312,8 +312,8 @@ static void pp_block(struct npu_pp_run *run, enum npu_kern_pp_mode mode, size_t 
 	}
 }
 
-static void pp_run(struct npu_pp_run *run, const uint16_t *src, size_t blocks,
-		   enum npu_kern_pp_mode mode)
+void npu_kern_pp_scalar(struct npu_pp_run *run, const uint16_t *src, size_t blocks,
+			enum npu_kern_pp_mode mode)
 {
 	__auto_type fp = npu_fp_enter();
 	uint16_t x[NPU_KERN_BLOCK];
@@ -328,7 +328,7 @@ static void pp_run(struct npu_pp_run *run, const uint16_t *src, size_t blocks,
 #define PP(name, mode)								\
 static void pp_##name(struct npu_pp_run *run, const uint16_t *src, size_t blocks) \
 {										\
-	pp_run(run, src, blocks, mode);						\
+	npu_kern_pp_scalar(run, src, blocks, mode);					\
 }
 
 PP(fixed27_wide, NPU_PP_FIXED27_WIDE)
