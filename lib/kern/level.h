@@ -33,6 +33,11 @@ void npu_kern_fill_neon(struct npu_kern *k);
 /* The specification of PREPROCESS; also what the levels use for blocks out of their range. */
 void npu_kern_pp_scalar(struct npu_pp_run *run, const uint16_t *src, size_t blocks,
 			enum npu_kern_pp_mode mode);
+void npu_kern_fill_sse4_pp(struct npu_kern *k, bool nt);
+void npu_kern_fill_sse4_dot(struct npu_kern *k);
+void npu_kern_fill_avx2_pp(struct npu_kern *k, bool nt);
+void npu_kern_fill_avx2_dot(struct npu_kern *k);
+void npu_kern_fill_avx512_dot(struct npu_kern *k);
 void npu_kern_fill_avx512_pp(struct npu_kern *k, bool nt);
 void npu_kern_fill_avx512vbmi_pp(struct npu_kern *k, bool nt);
 
