@@ -156,6 +156,8 @@ settings() {
 		echo "VM_MODE=$mode"
 		echo "VM_MODULE_PARAMS='${MODULE_PARAMS:-}'"
 		echo "VM_DEVICE=${vdev#none}"
+		echo "export NPU_VM_KERNEL=$kernel NPU_VM_MSI=${MSI:-0} NPU_VM_VIOMMU=${VIOMMU:-0}"
+		echo "export NPU_VM_SOCKET=$sockets/device"
 		[ -z "${NPU_VM_MODULE:-}" ] || echo "VM_MODULE=$NPU_VM_MODULE"
 	} >"$dir/add/vm.conf"
 	( cd "$dir/add" && printf '%s\n' vm.conf vm.list | cpio -o -H newc --quiet -R 0:0 ) >"$dir/add.cpio"
