@@ -515,4 +515,5 @@ void npu_kern_fill_avx512(struct npu_kern *k, bool nt)
 	k->zps_i4 = PICK(zps_i4);
 	k->zps_i8 = PICK(zps_i8);
 	npu_kern_fill_avx512_pp(k, nt);
+	npu_kern_fill_avx512_dot(k);
 }
