@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The device model as a vfio-user server: protocol, configuration space, mappings. */
-#include "test_vdev.h"
+#include "test_vdev_driver.h"
 
 static void test_version(void **state)
 {
