@@ -28,8 +28,9 @@
 #define NPU_BO_SIZE_MAX		SZ_64G
 
 static unsigned int npu_timeout_ms = NPU_TIMEOUT_MS;
-module_param_named(timeout_ms, npu_timeout_ms, uint, 0400);
-MODULE_PARM_DESC(timeout_ms, "Time limit of a job in ms, at most 10000 (default: 2000)");
+module_param_named(timeout_ms, npu_timeout_ms, uint, 0600);
+MODULE_PARM_DESC(timeout_ms,
+		 "Time limit of a job in ms for devices bound from now on, 1 to 10000 (default: 2000)");
 
 struct workqueue_struct *npu_release_wq;
 

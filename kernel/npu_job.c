@@ -140,18 +140,9 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 	return fence ?: ERR_PTR(error);
 }
 
-/*
- * No drm_sched_stop(): it takes whatever has not signalled for lost. Here, when
- * the scheduler goes on, nothing is left unsignalled.
- */
 static enum drm_gpu_sched_stat npu_job_timedout(struct drm_sched_job *sched_job)
 {
-	struct npu_job *job = to_npu_job(sched_job);
-	struct npu_ring *ring = job->queue->ring;
-
-	drm_sched_wqueue_stop(&ring->sched);
-	npu_reset_hung(ring, job);
-	drm_sched_wqueue_start(&ring->sched);
+	npu_reset_hung(to_npu_ring(sched_job->sched));
 
 	return npu_sched_job_return(sched_job);
 }

@@ -125,30 +125,30 @@ static int npu_reset_all(struct npu_device *npu, struct npu_ring *guilty)
 	return ret;
 }
 
-/* Is the job over its time, or did the time-out come to a job that just began? */
+/* Is there a job over its time, or did the time-out come to one that just began? */
 static bool npu_ring_overdue(struct npu_ring *ring)
 {
 	s64 ms;
 
 	scoped_guard(spinlock_irq, &ring->lock) {
-		if (ring->broken)
-			return true;
+		if (!ring->job || ring->broken)
+			return ring->broken;
 		ms = ktime_ms_delta(ktime_get(), ring->start);
 	}
 
 	return ms + jiffies_to_msecs(2) >= ring->npu->timeout_ms;
 }
 
-/* Time-out handler's part: @job seems to hang, the ring's scheduler is stopped. */
-void npu_reset_hung(struct npu_ring *ring, struct npu_job *job)
+/* What counts is what the ring has. Its scheduler is stopped. */
+static void npu_reset_if_hung(struct npu_ring *ring)
 {
 	struct npu_device *npu = ring->npu;
 	u32 rule = NPU_RULE_HANG;
+	struct npu_job *job;
 
 	/* An interrupt may have been lost, or may be late. */
 	npu_ring_process(ring);
-	if (npu->stopped || npu->wedged || !npu_ring_has_job(ring, job) ||
-	    !npu_ring_overdue(ring))
+	if (npu->stopped || npu->wedged || !npu_ring_overdue(ring))
 		return;
 
 	if (ring->broken)
@@ -170,6 +170,24 @@ void npu_reset_hung(struct npu_ring *ring, struct npu_job *job)
 		}
 	}
 	npu_job_hang(job, rule);
+}
+
+/*
+ * On behalf of the time-out handler. Which job the scheduler means is of no
+ * interest: it may be one that has ended and is yet to be freed, while a later
+ * one hangs. There is no drm_sched_stop(), which takes whatever has not
+ * signalled for lost: when the scheduler goes on, nothing is left unsignalled.
+ */
+void npu_reset_hung(struct npu_ring *ring)
+{
+	drm_sched_wqueue_stop(&ring->sched);
+	npu_reset_if_hung(ring);
+	drm_sched_wqueue_start(&ring->sched);
+}
+
+void npu_reset_broken_work(struct work_struct *work)
+{
+	npu_reset_hung(container_of(work, struct npu_ring, broken_work));
 }
 
 static void npu_reset_work(struct work_struct *work)

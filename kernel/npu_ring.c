@@ -8,6 +8,7 @@
 #include "npu_compat.h"
 #include "npu_drv.h"
 #include "npu_job.h"
+#include "npu_reset.h"
 #include "npu_ring.h"
 
 #define NPU_RING_ENTRIES	64u
@@ -55,6 +56,7 @@ int npu_ring_init(struct npu_device *npu, unsigned int id)
 	ring->id = id;
 	ring->size = min(NPU_RING_ENTRIES, npu->caps.ring_max);
 	spin_lock_init(&ring->lock);
+	INIT_WORK(&ring->broken_work, npu_reset_broken_work);
 
 	ring->entries = dmam_alloc_coherent(dev, ring->size * sizeof(*ring->entries),
 					    &ring->entries_dma, GFP_KERNEL);
@@ -154,8 +156,7 @@ bool npu_ring_process(struct npu_ring *ring)
 		c = *slot;
 		if (!npu_completion_valid(job, &c)) {
 			ring->broken = true;
-			/* The time-out handler resets the ring. */
-			drm_sched_fault(&ring->sched);
+			queue_work(ring->npu->reset_wq, &ring->broken_work);
 			return true;
 		}
 		ring->job = NULL;
@@ -175,8 +176,8 @@ void npu_ring_break(struct npu_ring *ring)
 		if (!ring->job)
 			return;
 		ring->broken = true;
+		queue_work(ring->npu->reset_wq, &ring->broken_work);
 	}
-	drm_sched_fault(&ring->sched);
 }
 
 /* After a reset: the job that the device had, if it didn't complete. */
@@ -193,9 +194,4 @@ struct npu_job *npu_ring_take_job(struct npu_ring *ring)
 	}
 
 	return job;
-}
-
-bool npu_ring_has_job(struct npu_ring *ring, struct npu_job *job)
-{
-	return READ_ONCE(ring->job) == job;
 }

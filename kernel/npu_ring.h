@@ -4,6 +4,7 @@
 
 #include <linux/ktime.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <drm/gpu_scheduler.h>
 
 #include "npu_regs.h"
@@ -32,6 +33,8 @@ struct npu_job;
  * @start: when @job was given to the device
  * @busy_ns: time that jobs ran, added up when they end
  * @reset_seq: number of the last reset request; used on the reset workqueue only
+ * @broken_work: resets the ring when it is @broken, without waiting for the
+ *	time limit. drm_sched_fault() won't do: freeing an earlier job undoes it
  */
 struct npu_ring {
 	struct npu_device *npu;
@@ -54,6 +57,7 @@ struct npu_ring {
 	u64 busy_ns;
 
 	u32 reset_seq;
+	struct work_struct broken_work;
 };
 
 static inline struct npu_ring *to_npu_ring(struct drm_gpu_scheduler *sched)
@@ -67,7 +71,6 @@ void npu_ring_run(struct npu_ring *ring, struct npu_job *job);
 bool npu_ring_process(struct npu_ring *ring);
 void npu_ring_break(struct npu_ring *ring);
 struct npu_job *npu_ring_take_job(struct npu_ring *ring);
-bool npu_ring_has_job(struct npu_ring *ring, struct npu_job *job);
 
 const char *npu_ring_name(unsigned int id);
 const char *npu_ring_engine(unsigned int id);
