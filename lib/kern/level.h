@@ -29,6 +29,8 @@ void npu_kern_fill_avx512vbmi(struct npu_kern *k, bool nt);
 void npu_kern_fill_avx512vnni(struct npu_kern *k);
 void npu_kern_fill_avx512bf16(struct npu_kern *k, bool nt);
 void npu_kern_fill_neon(struct npu_kern *k);
+void npu_kern_fill_neon_pp(struct npu_kern *k);
+void npu_kern_fill_neon_dot(struct npu_kern *k);
 
 /* The specification of PREPROCESS; also what the levels use for blocks out of their range. */
 void npu_kern_pp_scalar(struct npu_pp_run *run, const uint16_t *src, size_t blocks,

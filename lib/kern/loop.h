@@ -2,7 +2,7 @@
 /*
  * The loop around every element-wise kernel of the x86 levels. The including file defines before
  *	VEC, VEC_BYTES			its vector
- *	vec_store(p, v), vec_stream(p, v)	unaligned, and aligned past the caches
+ *	vec_store(p, v), vec_stream(p, v), stream_fence()	unaligned; aligned past the caches
  *	part_load(buf, src, bytes, size)	@bytes into a buffer of @size that is then read whole
  *	part_store(dst, v, bytes)	the first @bytes of an array of vectors
  *
@@ -91,7 +91,7 @@ static ALWAYS_INLINE void loop(void *dst, const void *src, size_t n, bool nt, st
 			loop_part(d, s, done, shape, ctx);
 		done += loop_units(d + done * out_bytes, s + done * shape.in_bits / 8, n - done,
 				   true, shape, ctx);
-		_mm_sfence();
+		stream_fence();
 	} else {
 		done = loop_units(d, s, n, false, shape, ctx);
 	}

@@ -292,7 +292,7 @@ static ALWAYS_INLINE void pp_groups(struct npu_pp_run *run, const uint16_t *src,
 		}
 	}
 	if (nt)
-		_mm_sfence();
+		stream_fence();
 	npu_fp_leave(fp);
 	for (; block < blocks; block++)
 		block_scalar(run, src, block, mode, true);

@@ -349,7 +349,7 @@ static ALWAYS_INLINE size_t pp_groups(struct npu_pp_run *run, const uint16_t *sr
 			group_slow(g, mode);
 	}
 	if (nt)
-		_mm_sfence();
+		stream_fence();
 	npu_fp_leave(fp);
 	return block;
 }

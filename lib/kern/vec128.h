@@ -14,6 +14,7 @@
 #define vec_load(p) _mm_loadu_si128((const void *)(p))
 #define vec_store(p, v) _mm_storeu_si128((void *)(p), v)
 #define vec_stream(p, v) _mm_stream_si128((void *)(p), v)
+#define stream_fence() _mm_sfence()
 
 #include "buffer.h"
 #include "loop.h"

@@ -13,6 +13,7 @@
 #define vec_load(p) _mm256_loadu_si256((const void *)(p))
 #define vec_store(p, v) _mm256_storeu_si256((void *)(p), v)
 #define vec_stream(p, v) _mm256_stream_si256((void *)(p), v)
+#define stream_fence() _mm_sfence()
 
 #include "buffer.h"
 #include "loop.h"

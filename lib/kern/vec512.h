@@ -9,6 +9,7 @@
 #define VEC_BYTES 64u
 #define vec_store(p, v) _mm512_storeu_si512((void *)(p), v)
 #define vec_stream(p, v) _mm512_stream_si512((void *)(p), v)
+#define stream_fence() _mm_sfence()
 
 #include "level.h"
 
