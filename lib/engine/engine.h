@@ -130,6 +130,9 @@ struct npu_fetch_plan {
 uint32_t npu_fetch_plan(const struct npu_cmd_fetch *cmd, uint32_t ring,
 			struct npu_fetch_plan *plan);
 
+/* What follows is libnpu's as well (npu.h), so that it leaves the shared object. */
+#pragma GCC visibility push(default)
+
 /* "packet-align"; NULL for an unknown rule. */
 const char *npu_rule_name(uint32_t rule);
 /* One sentence: what the rule asks for. */
@@ -141,5 +144,7 @@ unsigned int npu_type_bits(uint32_t type);
 const char *npu_type_name(uint32_t type);
 /* NPU_TYPE_NONE for an unknown name. */
 uint32_t npu_type_parse(const char *name);
+
+#pragma GCC visibility pop
 
 #endif

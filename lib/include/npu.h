@@ -546,6 +546,8 @@ struct npu_fetch_info {
 	uint64_t cycles;	/* without the adapter's latency */
 	uint64_t out_bytes;	/* MEMORY sink */
 };
+#define NPU_FETCH_INFO_INIT NPU_SIZED(struct npu_fetch_info)
+
 /* Of the command with index @command of @stream; -EINVAL if that is no FETCH. */
 NPU_API int npu_stream_fetch_info(struct npu_stream *stream, uint32_t command,
 				  struct npu_fetch_info *info);
@@ -596,6 +598,8 @@ struct npu_queue_state {
 	uint64_t fault_address;
 	uint64_t job;
 };
+#define NPU_QUEUE_STATE_INIT NPU_SIZED(struct npu_queue_state)
+
 NPU_API int npu_queue_get_state(struct npu_queue *queue, struct npu_queue_state *state);
 
 /*
