@@ -181,13 +181,35 @@ PP(int8_emax_trunc, NPU_PP_INT8_EMAX_TRUNC)
 PP(int8_symmetric, NPU_PP_INT8_SYMMETRIC)
 PP(int8_const, NPU_PP_INT8_CONST)
 
+/* For scales whose reciprocal is no normal number: AVX2's, which divides. */
+static npu_pp_fn *int8_const_divided;
+
+static bool has_reciprocal(uint32_t scale)
+{
+	unsigned int exponent = scale >> 23;
+
+	return exponent >= 127 - 100 && exponent <= 127 + 100;
+}
+
+static void pp_int8_const_checked(struct npu_pp_run *run, const uint16_t *src, size_t blocks)
+{
+	(has_reciprocal(run->scale) ? pp_int8_const : int8_const_divided)(run, src, blocks);
+}
+
+static void pp_int8_const_checked_nt(struct npu_pp_run *run, const uint16_t *src, size_t blocks)
+{
+	(has_reciprocal(run->scale) ? pp_int8_const_nt : int8_const_divided)(run, src, blocks);
+}
+
 void npu_kern_fill_avx512_pp(struct npu_kern *k, bool nt)
 {
+	if (!nt)
+		int8_const_divided = k->pp[NPU_PP_INT8_CONST];
 	k->pp[NPU_PP_FIXED27_WIDE] = PICK_PP(fixed27_wide);
 	k->pp[NPU_PP_FIXED27_PACKED] = PICK_PP(fixed27_packed);
 	k->pp[NPU_PP_LOW8] = PICK_PP(low8);
 	k->pp[NPU_PP_INT8_EMAX_RNE] = PICK_PP(int8_emax_rne);
 	k->pp[NPU_PP_INT8_EMAX_TRUNC] = PICK_PP(int8_emax_trunc);
 	k->pp[NPU_PP_INT8_SYMMETRIC] = PICK_PP(int8_symmetric);
-	k->pp[NPU_PP_INT8_CONST] = PICK_PP(int8_const);
+	k->pp[NPU_PP_INT8_CONST] = nt ? pp_int8_const_checked_nt : pp_int8_const_checked;
 }
