@@ -9,11 +9,12 @@ set -e
 
 usage() {
 	cat <<-'END'
-	usage: tests/vm/run.sh [run|shell|list]
+	usage: tests/vm/run.sh [run|shell|list|variant]
 
-	  run    boot, run the tests, print what failed, what was skipped, a total
-	  shell  boot with the device and give a shell on this terminal
-	  list   the tests that would run
+	  run      boot, run the tests, print what failed, what was skipped, a total
+	  shell    boot with the device and give a shell on this terminal
+	  list     the tests that would run
+	  variant  the name of what would run: its folder in O/vm
 
 	Environment:
 	  KERNEL=6.12|7.3|debug   which kernel (fetch.sh)
@@ -34,7 +35,7 @@ usage() {
 
 mode=${1:-run}
 case $mode in
-run | shell | list) ;;
+run | shell | list | variant) ;;
 -h | --help | help) usage; exit ;;
 *) usage >&2; exit 2 ;;
 esac
@@ -283,15 +284,15 @@ stop_device() {
 	[ -n "$vdev_pid" ] || return 0
 	if kill "$vdev_pid" 2>/dev/null; then
 		wait "$vdev_pid" 2>/dev/null || status=$?
-		[ "$status" = 0 ] || [ "$status" = 143 ] || why="ended with status $status"
+		[ "$status" = 0 ] || [ "$status" = 143 ] || why="the device model ended with status $status"
 	else
 		wait "$vdev_pid" 2>/dev/null || status=$?
 		# It may end by itself when QEMU disconnects.
-		[ -n "$1" ] || [ "$status" = 0 ] || why="died with status $status"
+		[ -n "$1" ] || [ "$status" = 0 ] || why="the device model died with status $status"
 	fi
 	vdev_pid=''
-	! grep -qE 'Sanitizer: |runtime error:' "$dir/vdev.err" || why="sanitizer report"
-	[ -z "$why" ] || printf 'FAIL\tvm_device\t-\tthe device model: %s, see %s\n' "$why" \
+	! grep -qE 'Sanitizer: |runtime error:' "$dir/vdev.err" || why="sanitizer report of the device model"
+	[ -z "$why" ] || printf 'FAIL\tvm_device\t-\t%s, see %s\n' "$why" \
 		"$dir/vdev.err" >>"$dir/results"
 }
 
@@ -334,47 +335,59 @@ report() {
 	skipped=$(grep -c ^SKIP "$work/results" || :)
 	awk -F '\t' '$1 == "SKIP" { printf "SKIP  %s: %s: %s\n", $2, $3, $4 }
 		$1 == "FAIL" { printf "FAIL  %s: %s: %s\n", $2, $3, $4 }' "$work/results" | sort
-	echo "vm ($variant): $passed passed, $failed failed, $skipped skipped (logs in $work)"
+	echo "$passed passed, $failed failed, $skipped skipped (vm, $variant; logs in $work)"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
 # --- main -----------------------------------------------------------------------------
 
-if [ "$mode" = list ]; then
-	selected_tests | awk '{ print $1 }'
-	exit
-fi
+# A function, so that editing this file does not disturb a run.
+main() {
+	case $mode in
+	list)
+		selected_tests | awk '{ print $1 }'
+		exit
+		;;
+	variant)
+		echo "$variant"
+		exit
+		;;
+	esac
 
-need flock cpio awk timeout
-work=$build/vm/$variant
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
-exec {lock}>"$work/.lock"
-flock "$lock"
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-prepare
-: >"$work/results"
+	need flock cpio awk timeout
+	work=$build/vm/$variant
+	mkdir -p "$work"
+	work=$(cd "$work" && pwd)
+	exec {lock}>"$work/.lock"
+	flock "$lock"
+	trap cleanup EXIT
+	trap 'exit 130' INT TERM
+	prepare
+	: >"$work/results"
 
-if [ "$mode" = shell ]; then
+	if [ "$mode" = shell ]; then
+		: >"$work/list"
+		boot shell "$work/list" ''
+		exit
+	fi
+
+	selected_tests >"$work/selected"
 	: >"$work/list"
-	boot shell "$work/list" ''
-	exit
-fi
+	while read -r name limit path; do
+		alone "$name" >/dev/null || echo "$name $limit $path" >>"$work/list"
+	done <"$work/selected"
+	say "kernel ${vmlinuz##*/vmlinuz-}, $(wc -l <"$work/selected") tests"
+	if [ -z "${TESTS:-}" ] || [ -s "$work/list" ]; then
+		boot main "$work/list" ''
+	fi
+	while read -r name limit path; do
+		options=$(alone "$name") || continue
+		echo "$name $limit $path" >"$work/list-$name"
+		say "a boot of its own for $name${options:+ (device: $options)}"
+		boot "$name" "$work/list-$name" "${options:- }"
+	done <"$work/selected"
+	report
+}
 
-selected_tests >"$work/selected"
-: >"$work/list"
-while read -r name limit path; do
-	alone "$name" >/dev/null || echo "$name $limit $path" >>"$work/list"
-done <"$work/selected"
-say "kernel ${vmlinuz##*/vmlinuz-}, $(wc -l <"$work/selected") tests"
-if [ -z "${TESTS:-}" ] || [ -s "$work/list" ]; then
-	boot main "$work/list" ''
-fi
-while read -r name limit path; do
-	options=$(alone "$name") || continue
-	echo "$name $limit $path" >"$work/list-$name"
-	say "a boot of its own for $name${options:+ (device: $options)}"
-	boot "$name" "$work/list-$name" "${options:- }"
-done <"$work/selected"
-report
+main
+exit
