@@ -104,13 +104,10 @@ static void npu_start_scheds(struct npu_device *npu, struct npu_ring *except)
 }
 
 /* The scheduler of @guilty, if there is one, is stopped and its job taken. */
-static int npu_reset_all(struct npu_device *npu, struct npu_ring *guilty)
+static void npu_reset_all(struct npu_device *npu, struct npu_ring *guilty)
 {
-	int ret;
-
 	npu_stop_scheds(npu, guilty);
-	ret = npu_reset_device(npu);
-	if (ret) {
+	if (npu_reset_device(npu)) {
 		npu_wedge(npu);
 	} else {
 		/* What has completed before has completed. */
@@ -121,11 +118,13 @@ static int npu_reset_all(struct npu_device *npu, struct npu_ring *guilty)
 		drm_info(&npu->drm, "full reset\n");
 	}
 	npu_start_scheds(npu, guilty);
-
-	return ret;
 }
 
-/* Is there a job over its time, or did the time-out come to one that just began? */
+/*
+ * Is there a job over its time, or did the time-out come to one that just began?
+ * The scheduler's clock starts earlier than ours and ticks otherwise, so don't be
+ * exact: the next time-out would be as long again.
+ */
 static bool npu_ring_overdue(struct npu_ring *ring)
 {
 	s64 ms;
@@ -136,7 +135,7 @@ static bool npu_ring_overdue(struct npu_ring *ring)
 		ms = ktime_ms_delta(ktime_get(), ring->start);
 	}
 
-	return ms + jiffies_to_msecs(2) >= ring->npu->timeout_ms;
+	return ms >= ring->npu->timeout_ms / 2;
 }
 
 /* What counts is what the ring has. Its scheduler is stopped. */
@@ -155,21 +154,22 @@ static void npu_reset_if_hung(struct npu_ring *ring)
 		rule = NPU_RULE_DEVICE;
 	/* From here on a completion comes too late. */
 	job = npu_ring_take_job(ring);
-	if (!job)
-		return;
-	drm_dbg_driver(&npu->drm, "%s: job %llu of its queue hung\n", npu_ring_name(ring->id),
-		       job->number);
-
 	if (!npu_reset_ring(ring)) {
 		npu_ring_enable(ring);
 	} else {
 		drm_err(&npu->drm, "%s: reset is not acknowledged\n", npu_ring_name(ring->id));
-		if (npu_reset_all(npu, ring)) {
-			npu_job_end(job, -ENODEV);
-			return;
-		}
+		npu_reset_all(npu, ring);
 	}
-	npu_job_hang(job, rule);
+
+	/* Broken while it was idle? */
+	if (!job)
+		return;
+	drm_dbg_driver(&npu->drm, "%s: job %llu of its queue hung\n", npu_ring_name(ring->id),
+		       job->number);
+	if (npu->wedged)
+		npu_job_end(job, -ENODEV);
+	else
+		npu_job_hang(job, rule);
 }
 
 /*

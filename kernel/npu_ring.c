@@ -169,12 +169,10 @@ bool npu_ring_process(struct npu_ring *ring)
 	return true;
 }
 
-/* The device has reported a fault that lets the running job never end. */
+/* The device has reported a fault that lets no job end any more. */
 void npu_ring_break(struct npu_ring *ring)
 {
 	scoped_guard(spinlock_irqsave, &ring->lock) {
-		if (!ring->job)
-			return;
 		ring->broken = true;
 		queue_work(ring->npu->reset_wq, &ring->broken_work);
 	}

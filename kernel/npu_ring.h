@@ -29,7 +29,7 @@ struct npu_job;
  * @job: job that the device has
  * @sequence: its number; goes on through resets
  * @tail: entries ever queued, as in the register
- * @broken: the device has said something impossible about @job
+ * @broken: the device has said something impossible about @job, or has stopped
  * @start: when @job was given to the device
  * @busy_ns: time that jobs ran, added up when they end
  * @reset_seq: number of the last reset request; used on the reset workqueue only
