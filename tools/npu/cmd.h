@@ -121,9 +121,11 @@ int parse_name(const char *what, const char *text, const char *const *names, uns
 
 /* ---- device.c ---- */
 
-/* Opens what --device asks for and says which one it is. */
+/* Opens what --device asks for. */
 int device_open(const struct options *opts, struct npu_device **dev,
 		struct npu_device_info *info);
+/* Says which one it was, where the choice was ours. */
+void device_tell(const struct options *opts, const struct npu_device_info *info);
 
 /* ---- blob.c: files that are no tensors ---- */
 

@@ -43,9 +43,13 @@ int device_open(const struct options *opts, struct npu_device **dev,
 		*dev = NULL;
 		return ret;
 	}
-	if (!opts->device && info->emulated)
-		note("no device: running in emulation (%s)", npu_cpu_level());
-	else if (!opts->device)
-		note("running on %s", info->path);
 	return 0;
+}
+
+void device_tell(const struct options *opts, const struct npu_device_info *info)
+{
+	if (!opts->device && info->emulated)
+		note("no device: done in emulation (%s)", npu_cpu_level());
+	else if (!opts->device)
+		note("done on %s", info->path);
 }

@@ -6,30 +6,22 @@
 
 /* The weights' own type, or what --weight-type or, failing that, --type makes of it. */
 static int open_weights(const struct fetch_args *args, const struct options *opts,
-			const struct input *in, struct contraction *c)
+			struct contraction *c)
 {
 	struct tensor_opts t = { .type = args->weight_type };
-	uint32_t type = args->weight_type ? args->weight_type : in->t.type;
-	const struct tensor_info *info;
+	bool open;
+	int ret;
 
-	/* How 4-bit elements lie is the same for both, where both have 4 bits. */
-	if (npu_type_bits(type) == 4) {
-		t.nibble_high = opts->tensor.nibble_high;
-		t.unpacked = opts->tensor.unpacked;
-	}
-	if (!args->weight_type && opts->tensor.type) {
-		struct input probe;
-		int ret = input_open_table(&probe, args->contract);
-
-		info = ret ? NULL : probe.t.info;
-		if (info && info->width_only)
-			t.type = opts->tensor.type;
-		else
-			t.nibble_high = t.unpacked = false;
-		if (!ret)
-			input_close(&probe);
+	if (!t.type && opts->tensor.type) {
+		ret = input_type_is_open(args->contract, &open);
 		if (ret)
 			return ret;
+		t.type = open ? opts->tensor.type : NPU_TYPE_NONE;
+	}
+	/* How 4-bit elements lie is the same for both, where both say no more than a width. */
+	if (npu_type_bits(t.type) == 4) {
+		t.nibble_high = opts->tensor.nibble_high;
+		t.unpacked = opts->tensor.unpacked;
 	}
 	return input_open(&c->w, args->contract, TENSOR_FORMAT_AUTO, &t);
 }
@@ -62,7 +54,7 @@ int fetch_contract_open(const struct fetch_args *args, const struct options *opt
 
 	memset(c, 0, sizeof(*c));
 	c->weights = (struct npu_weights)NPU_WEIGHTS_INIT;
-	ret = open_weights(args, opts, in, c);
+	ret = open_weights(args, opts, c);
 	if (ret)
 		return ret;
 	ret = set_shape(in, c);

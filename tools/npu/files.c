@@ -48,6 +48,27 @@ int input_open_table(struct input *in, const char *arg)
 	return open_tensor(in, arg, TENSOR_FORMAT_AUTO, NULL);
 }
 
+int input_type_is_open(const char *arg, bool *open)
+{
+	const struct tensor_info *info;
+	struct tensor_file *file = NULL;
+	struct tensor_path path;
+	struct tensor_error err;
+	int ret;
+
+	ret = tensor_path_parse(&path, arg, TENSOR_FORMAT_AUTO, TENSOR_IN, &err);
+	if (ret)
+		return fail_tensor(ret, &err, TENSOR_IN);
+	ret = tensor_open(&file, path.file, path.format, &err);
+	if (!ret)
+		ret = tensor_find(file, path.tensor, &info, &err);
+	if (!ret)
+		*open = info->width_only || tensor_file_format(file) == TENSOR_FORMAT_RAW;
+	tensor_close(file);
+	tensor_path_release(&path);
+	return ret ? fail_tensor(ret, &err, TENSOR_IN) : 0;
+}
+
 void input_close(struct input *in)
 {
 	tensor_close(in->file);

@@ -317,6 +317,7 @@ static int run_bare(struct replay *r, const char *path, const void *data, size_t
 static int conclude(const struct replay *r, const struct npu_device_info *info,
 		    const struct options *opts)
 {
+	device_tell(opts, info);
 	if (opts->json) {
 		json_t *o = json_pack("{s:s,s:s,s:I,s:I,s:O}", "device", info->name, "level",
 				      npu_cpu_level(), "jobs", (json_int_t)r->jobs, "different",

@@ -25,8 +25,9 @@ int input_open(struct input *in, const char *arg, enum tensor_format format,
 	       const struct tensor_opts *opts);
 /* The same for entries of tables, where u8, u16 and u32 are types. */
 int input_open_table(struct input *in, const char *arg);
+/* Whether the file leaves the element type, or all but its width, to the command line. */
+int input_type_is_open(const char *arg, bool *open);
 void input_close(struct input *in);
-/* Refuses what does not fit one BO of @max bytes. */
 int input_read_whole(const struct input *in, void *dst);
 
 /* A file that is being written; .writer NULL: none was asked for. */

@@ -134,6 +134,7 @@ void stats_print(const struct stats *stats, const struct options *opts)
 {
 	double seconds = (double)(now_ns() - stats->begun) * 1e-9;
 
+	device_tell(opts, stats->info);
 	if (!opts->stats)
 		return;
 	if (opts->json)
