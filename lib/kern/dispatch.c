@@ -33,7 +33,8 @@ static const char *const names[NPU_KERN_LEVELS] = {
 /* Cached and non-temporal stores. */
 static struct npu_kern tables[NPU_KERN_LEVELS][2];
 static bool present[NPU_KERN_LEVELS];
-static enum npu_kern_level best = NPU_KERN_SCALAR;
+/* Of the CPU, and the highest that NPU_CPU allows. */
+static enum npu_kern_level best = NPU_KERN_SCALAR, allowed = NPU_KERN_SCALAR;
 static atomic_int current;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -140,10 +141,11 @@ static void detect(void)
 	if (npu_kern_stream_bytes > STREAM_BYTES_MAX)
 		npu_kern_stream_bytes = STREAM_BYTES_MAX;
 
-	atomic_store(&current, best);
+	allowed = best;
 	/* a level that is unknown or lacking lowers nothing */
 	if (wanted && level_of(wanted) >= 0 && present[level_of(wanted)])
-		atomic_store(&current, level_of(wanted));
+		allowed = (enum npu_kern_level)level_of(wanted);
+	atomic_store(&current, allowed);
 }
 
 const struct npu_kern *npu_kern_get(void)
@@ -162,10 +164,16 @@ const struct npu_kern *npu_kern_level(enum npu_kern_level level)
 
 int npu_kern_set_level(enum npu_kern_level level)
 {
-	if (!npu_kern_level(level))
+	if (!npu_kern_level(level) || level > allowed)
 		return -ENOTSUP;
 	atomic_store(&current, level);
 	return 0;
+}
+
+void npu_kern_reset_level(void)
+{
+	pthread_once(&once, detect);
+	atomic_store(&current, allowed);
 }
 
 const char *npu_kern_level_name(enum npu_kern_level level)

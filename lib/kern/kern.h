@@ -150,8 +150,14 @@ const struct npu_kern *npu_kern_get(void);
 /* The table of one level; NULL where the CPU or the build lacks it. Thread-safe. */
 const struct npu_kern *npu_kern_level(enum npu_kern_level level);
 
-/* Lowers (or restores up to what was detected) the level in use; -ENOTSUP where the CPU lacks it. */
+/*
+ * Lowers (or raises again) the level in use; -ENOTSUP where the CPU lacks it or NPU_CPU is lower.
+ * npu_kern_level() gives the tables of all levels regardless.
+ */
 int npu_kern_set_level(enum npu_kern_level level);
+
+/* Back to the level that npu_kern_get() started with. */
+void npu_kern_reset_level(void);
 
 /* "scalar", "sse4", ...; NULL for an unknown level. */
 const char *npu_kern_level_name(enum npu_kern_level level);
