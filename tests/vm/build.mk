@@ -18,9 +18,7 @@ modules:
 		$(if $(filter 1,$(V)),V=1)
 
 check-vm check-vm-debug check-vm-all vm: all kselftest unit
-check-check-vm-all:
-	$(Q)$(VM_VARS) tests/vm/all.sh
-vm:
+check-vm:
 	$(Q)$(VM_VARS) tests/vm/run.sh
 check-vm-debug:
 	$(Q)$(VM_VARS) KERNEL=debug tests/vm/run.sh
