@@ -5,7 +5,6 @@
 #: make kselftest            the driver's selftests, into $(O)/tests/kselftest
 
 KSELFTEST = $(abspath $(O))/tests/kselftest
-export NPU_KSELFTEST ?= $(abspath $(O))/tests/kselftest
 
 # What "make headers" would do to the kernel's headers that the tests use.
 kselftest:
