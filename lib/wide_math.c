@@ -90,6 +90,9 @@ struct npu_wide npu_wide_erfc(struct npu_wide x)
 
 	if (npu_wide_zero(&x))
 		return ONE;
+	/* Below 2^-1400: a number above 0, and no type or scale can tell more. */
+	if (npu_wide_log2(&x) >= 5)
+		return npu_wide_make(false, 1, -2 * EXP_LIMIT);
 	scale = npu_wide_mul(npu_wide_exp(negated(x2)), inv_sqrt_pi);
 	if (npu_wide_log2(&x) < 1) {
 		t = npu_wide_mul(erf_series(x, x2), scaled(scale, 1));
