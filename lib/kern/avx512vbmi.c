@@ -14,19 +14,41 @@ static ALWAYS_INLINE __m512i lookup256(const __m512i *t, __m512i code, __mmask64
 	return _mm512_mask_mov_epi8(a, upper, b);
 }
 
-/*
- * Byte @plane of the 256 entries of @size bytes. Through memory: a table is used for thousands
- * of elements.
- */
-static void split_plane(__m512i *t, const uint8_t *table, unsigned int size, unsigned int plane,
-			unsigned int entries)
+/* @count vectors of words to half as many of their low bytes, and of their high bytes. */
+static ALWAYS_INLINE void split_words(__m512i *lo, __m512i *hi, const __m512i *t, int count)
 {
-	uint8_t bytes[256] __attribute__((aligned(64)));
+	const __m512i low = _mm512_set1_epi16(0xff);
+	const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
 
-	for (unsigned int i = 0; i < entries; i++)
-		bytes[i] = table[i * size + plane];
-	for (unsigned int i = 0; i < entries / 64; i++)
-		t[i] = _mm512_load_si512(bytes + 64 * i);
+	UNROLL
+	for (int i = 0; i < count; i += 2) {
+		lo[i / 2] = _mm512_permutexvar_epi64(order, _mm512_packus_epi16(
+				_mm512_and_si512(t[i], low), _mm512_and_si512(t[i + 1], low)));
+		hi[i / 2] = _mm512_permutexvar_epi64(order, _mm512_packus_epi16(
+				_mm512_srli_epi16(t[i], 8), _mm512_srli_epi16(t[i + 1], 8)));
+	}
+}
+
+/* The same from double words to words. */
+static ALWAYS_INLINE void split_dwords(__m512i *lo, __m512i *hi, const __m512i *t, int count)
+{
+	const __m512i low = _mm512_set1_epi32(0xffff);
+	const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+
+	UNROLL
+	for (int i = 0; i < count; i += 2) {
+		lo[i / 2] = _mm512_permutexvar_epi64(order, _mm512_packus_epi32(
+				_mm512_and_si512(t[i], low), _mm512_and_si512(t[i + 1], low)));
+		hi[i / 2] = _mm512_permutexvar_epi64(order, _mm512_packus_epi32(
+				_mm512_srli_epi32(t[i], 16), _mm512_srli_epi32(t[i + 1], 16)));
+	}
+}
+
+static ALWAYS_INLINE void load_table(__m512i *t, const void *table, int count)
+{
+	UNROLL
+	for (int i = 0; i < count; i++)
+		t[i] = _mm512_loadu_si512((const uint8_t *)table + 64 * i);
 }
 
 static ALWAYS_INLINE void lut_8_1_step(VEC *v, const uint8_t *s, const void *ctx)
@@ -41,9 +63,7 @@ static ALWAYS_INLINE void lut_8_1_any(bool nt, void *dst, const void *src, size_
 {
 	__m512i t[4];
 
-	UNROLL
-	for (int i = 0; i < 4; i++)
-		t[i] = _mm512_loadu_si512((const uint8_t *)table + 64 * i);
+	load_table(t, table, 4);
 	loop(dst, src, n, nt, (struct shape){ 64, 8, 1, lut_8_1_step }, t);
 }
 
@@ -76,11 +96,10 @@ static ALWAYS_INLINE void lut_8_2_step(VEC *v, const uint8_t *s, const void *ctx
 static ALWAYS_INLINE void lut_8_2_any(bool nt, void *dst, const void *src, size_t n,
 				      const void *table)
 {
-	__m512i t[8];
+	__m512i words[8], t[8];
 
-	UNROLL
-	for (unsigned int i = 0; i < 2; i++)
-		split_plane(t + 4 * i, table, 2, i, 256);
+	load_table(words, table, 8);
+	split_words(t, t + 4, words, 8);
 	loop(dst, src, n, nt, (struct shape){ 64, 8, 2, lut_8_2_step }, t);
 }
 
@@ -107,11 +126,12 @@ static ALWAYS_INLINE void lut_8_4_step(VEC *v, const uint8_t *s, const void *ctx
 static ALWAYS_INLINE void lut_8_4_any(bool nt, void *dst, const void *src, size_t n,
 				      const void *table)
 {
-	__m512i t[16];
+	__m512i entries[16], lo[8], hi[8], t[16];
 
-	UNROLL
-	for (unsigned int i = 0; i < 4; i++)
-		split_plane(t + 4 * i, table, 4, i, 256);
+	load_table(entries, table, 16);
+	split_dwords(lo, hi, entries, 16);
+	split_words(t, t + 4, lo, 8);
+	split_words(t + 8, t + 12, hi, 8);
 	loop(dst, src, n, nt, (struct shape){ 64, 8, 4, lut_8_4_step }, t);
 }
 
@@ -186,12 +206,13 @@ CONV(f8e4m3_f32, 4)
 static void make_planes(__m512i *planes, npu_conv_fn *to_bf16)
 {
 	uint8_t codes[128], table[256];
+	__m512i words[4];
 
 	for (unsigned int i = 0; i < sizeof(codes); i++)
 		codes[i] = (uint8_t)i;
 	to_bf16(table, codes, sizeof(codes));
-	split_plane(planes, table, 2, 0, 128);
-	split_plane(planes + 2, table, 2, 1, 128);
+	load_table(words, table, 4);
+	split_words(planes, planes + 2, words, 4);
 }
 
 void npu_kern_fill_avx512vbmi(struct npu_kern *k, bool nt)
