@@ -15,6 +15,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
 
+#include "npu_debugfs.h"
 #include "npu_drv.h"
 #include "npu_gem.h"
 #include "npu_hw.h"
@@ -294,6 +295,8 @@ static int npu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = npu_init_device(npu);
 	if (ret)
 		return ret;
+
+	npu_debugfs_init(npu);
 
 	return drm_dev_register(&npu->drm, 0);
 }

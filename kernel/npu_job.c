@@ -10,6 +10,7 @@
 #include "npu_drv.h"
 #include "npu_job.h"
 #include "npu_reset.h"
+#include "npu_trace.h"
 
 struct npu_job *npu_job_create(struct npu_queue *queue, struct drm_file *file)
 {
@@ -91,6 +92,7 @@ void npu_job_complete(struct npu_job *job, const struct npu_completion *c, u64 b
 {
 	int error = 0;
 
+	trace_npu_job_done(job, c, busy_ns);
 	atomic64_add(busy_ns, &job->queue->client->busy_ns[job->queue->ring->id]);
 	if (le32_to_cpu(c->status) == NPU_STATUS_FAULT) {
 		const struct npu_fault fault = {
@@ -129,6 +131,7 @@ static struct dma_fence *npu_job_run(struct drm_sched_job *sched_job)
 		error = -ECANCELED;
 	} else if (!npu_wedged(npu) && drm_dev_enter(&npu->drm, &idx)) {
 		fence = dma_fence_get(&job->fence->base);
+		trace_npu_job_run(job);
 		npu_vm_busy(npu_job_vm(job));
 		npu_ring_run(job->queue->ring, job);
 		drm_dev_exit(idx);

@@ -13,6 +13,7 @@
 #include "npu_drv.h"
 #include "npu_mmu.h"
 #include "npu_reset.h"
+#include "npu_trace.h"
 
 #define NPU_INVALIDATE_TIMEOUT_US	100000
 #define NPU_INVALIDATE_POLL_US		20
@@ -267,8 +268,10 @@ void npu_pt_free_list(struct npu_device *npu, struct list_head *unused)
  */
 void npu_mmu_invalidate(struct npu_device *npu, unsigned int asid)
 {
+	ktime_t start = ktime_get();
 	unsigned int resets;
 	u32 word, ack;
+	int ret;
 
 	guard(mutex)(&npu->mmu_lock);
 	if (npu_wedged(npu))
@@ -278,10 +281,10 @@ void npu_mmu_invalidate(struct npu_device *npu, unsigned int asid)
 	word = FIELD_PREP(NPU_MMU_SEQ, ++npu->mmu_seq) | FIELD_PREP(NPU_MMU_ASID, asid);
 	/* writel() orders the changes of the tables before the request. */
 	npu_write(npu, NPU_REG_MMU_INVALIDATE, word);
-	if (!readl_poll_timeout(npu->regs + NPU_REG_MMU_ACK, ack, ack == word,
-				NPU_INVALIDATE_POLL_US, NPU_INVALIDATE_TIMEOUT_US))
-		return;
-	if (READ_ONCE(npu->resets) != resets)
+	ret = readl_poll_timeout(npu->regs + NPU_REG_MMU_ACK, ack, ack == word,
+				 NPU_INVALIDATE_POLL_US, NPU_INVALIDATE_TIMEOUT_US);
+	trace_npu_invalidate(asid, ktime_us_delta(ktime_get(), start));
+	if (!ret || READ_ONCE(npu->resets) != resets)
 		return;
 
 	drm_err(&npu->drm, "invalidation of ASID %u is not acknowledged\n", asid);

@@ -8,6 +8,7 @@
 #include "npu_compat.h"
 #include "npu_drv.h"
 #include "npu_queue.h"
+#include "npu_trace.h"
 
 struct npu_queue *npu_queue_lookup(struct npu_client *client, u32 id)
 {
@@ -45,6 +46,7 @@ void npu_queue_set_fault(struct npu_queue *queue, const struct npu_fault *fault)
 		queue->fault = *fault;
 		WRITE_ONCE(queue->faulted, true);
 	}
+	trace_npu_queue_fault(queue, fault);
 }
 
 /* Jobs that have not started end with ESRCH; a running one ends by itself. */

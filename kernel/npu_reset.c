@@ -16,6 +16,7 @@
 #include "npu_hw.h"
 #include "npu_job.h"
 #include "npu_reset.h"
+#include "npu_trace.h"
 
 #define NPU_RING_RESET_TIMEOUT_US	500000
 #define NPU_FULL_RESET_TIMEOUT_US	1000000
@@ -34,22 +35,28 @@ static int npu_reset_ring(struct npu_ring *ring)
 {
 	struct npu_device *npu = ring->npu;
 	u32 seq = npu_reset_next(&ring->reset_seq), ack;
+	int ret;
 
 	npu_write(npu, NPU_RING(ring->id, NPU_REG_RING_RESET), seq);
+	ret = readl_poll_timeout(npu->regs + NPU_RING(ring->id, NPU_REG_RING_RESET_ACK), ack,
+				 ack == seq, NPU_RESET_POLL_US, NPU_RING_RESET_TIMEOUT_US);
+	trace_npu_reset(npu_ring_engine(ring->id), ret);
 
-	return readl_poll_timeout(npu->regs + NPU_RING(ring->id, NPU_REG_RING_RESET_ACK), ack,
-				  ack == seq, NPU_RESET_POLL_US, NPU_RING_RESET_TIMEOUT_US);
+	return ret;
 }
 
 /* Full reset; afterwards the device is as after power-on. */
 int npu_reset_device(struct npu_device *npu)
 {
 	u32 seq = npu_reset_next(&npu->reset_seq), ack;
+	int ret;
 
 	npu_write(npu, NPU_REG_RESET, seq);
+	ret = readl_poll_timeout(npu->regs + NPU_REG_RESET_ACK, ack, ack == seq,
+				 NPU_RESET_POLL_US, NPU_FULL_RESET_TIMEOUT_US);
+	trace_npu_reset("device", ret);
 
-	return readl_poll_timeout(npu->regs + NPU_REG_RESET_ACK, ack, ack == seq,
-				  NPU_RESET_POLL_US, NPU_FULL_RESET_TIMEOUT_US);
+	return ret;
 }
 
 /* No write of the device reaches memory after this. */

@@ -15,6 +15,7 @@
 #include "npu_job.h"
 #include "npu_queue.h"
 #include "npu_submit.h"
+#include "npu_trace.h"
 
 /**
  * struct npu_out_sync - a syncobj to be signalled
@@ -343,6 +344,7 @@ static int npu_submit_push(struct npu_submit *s)
 		s->jobs[i]->number = queue->jobs++;
 		s->jobs[i]->counted = true;
 		drm_sched_job_arm(&s->jobs[i]->base);
+		trace_npu_job_queue(s->jobs[i]);
 	}
 	fence = dma_fence_get(&last->base.s_fence->finished);
 	npu_submit_publish(s, fence);

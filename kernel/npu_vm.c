@@ -2,6 +2,7 @@
 /*
  * Address spaces: which BO is where for a file's jobs.
  */
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "npu_drv.h"
@@ -254,6 +255,23 @@ void npu_vm_fini(struct npu_vm *vm)
 	}
 	drm_mm_takedown(&vm->mm);
 	mutex_destroy(&vm->lock);
+}
+
+/* For debugfs, under &npu_device.vms_lock. */
+void npu_vm_show(struct npu_vm *vm, struct seq_file *m)
+{
+	struct npu_mapping *map;
+	unsigned int i;
+
+	guard(mutex)(&vm->lock);
+	if (vm->pt)
+		seq_printf(m, "asid %d root %#llx active %d\n", vm->asid, vm->root,
+			   atomic_read(&vm->active));
+	else
+		seq_puts(m, "no asid\n");
+	hash_for_each(vm->mappings, i, map, hash)
+		seq_printf(m, "  %#011llx..%#011llx %s\n", map->range.start,
+			   map->range.start + map->range.size - 1, map->write ? "rw" : "ro");
 }
 
 /* The device is gone: ends the DMA mappings of all page tables. */

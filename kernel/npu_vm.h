@@ -10,6 +10,7 @@
 struct npu_bo;
 struct npu_device;
 struct npu_pt;
+struct seq_file;
 
 #define NPU_VM_HASH_BITS	8
 
@@ -45,6 +46,7 @@ void npu_vm_fini(struct npu_vm *vm);
 int npu_vm_bind(struct npu_vm *vm, struct npu_bo *bo, u64 address, bool write);
 int npu_vm_unbind(struct npu_vm *vm, struct npu_bo *bo);
 u64 npu_vm_find(struct npu_vm *vm, struct npu_bo *bo, bool *write);
+void npu_vm_show(struct npu_vm *vm, struct seq_file *m);
 void npu_vm_unmap_all_dma(struct npu_device *npu);
 
 /* For a job on its way to the device; the counterpart of npu_vm_idle(). */
