@@ -52,6 +52,7 @@ static struct npu_bo *bo_alloc(struct npu_device *dev, uint64_t bytes, uint32_t 
 	bo->dev = dev;
 	bo->size = bytes;
 	bo->flags = flags;
+	bo->users = 1;
 	bo->refs = 1;
 	bo->fd = -1;
 	return bo;
@@ -190,9 +191,39 @@ int npu_bo_create_own(struct npu_device *dev, uint64_t bytes, struct npu_bo **bo
 	return bo_create(dev, bytes, 0, &dev->own, 0, bo);
 }
 
+/* A BO of the device on the same buffer as the import @bo: the application's once more. */
+static struct npu_bo *find_same_locked(const struct npu_bo *bo)
+{
+	struct npu_device *dev = bo->dev;
+	struct npu_list *pos;
+
+	npu_list_for(pos, &dev->bos) {
+		struct npu_bo *known = npu_container(pos, struct npu_bo, link);
+
+		if (!known->released && dev->backend->bo_same(known, bo))
+			return known;
+	}
+	return NULL;
+}
+
+static int use_same_locked(struct npu_bo *known, uint32_t flags)
+{
+	if (known->flags != flags)
+		return npu_fail(EEXIST,
+				"npu_bo_import: the device has this buffer already, at 0x%llx and %s",
+				(unsigned long long)known->range.start,
+				known->flags ? "read-only" : "writable");
+	/* Destroyed, but a job kept it: it lives on. */
+	if (!known->users++) {
+		known->range.dying = false;
+		known->refs++;
+	}
+	return 0;
+}
+
 int npu_bo_import(struct npu_device *dev, int fd, uint32_t flags, struct npu_bo **out)
 {
-	struct npu_bo *bo;
+	struct npu_bo *bo, *known = NULL;
 	int ret;
 
 	ret = npu_device_check(dev, "npu_bo_import");
@@ -206,19 +237,28 @@ int npu_bo_import(struct npu_device *dev, int fd, uint32_t flags, struct npu_bo 
 	if (!bo)
 		return npu_fail(ENOMEM, "no memory for a BO");
 	bo->imported = true;
+	/* Locked, so that what is found to be the same is not released meanwhile. */
+	pthread_mutex_lock(&dev->lock);
 	ret = dev->backend->bo_import(bo, fd);
-	if (ret)
-		goto err_free;
+	if (!ret)
+		known = find_same_locked(bo);
+	if (known)
+		ret = use_same_locked(known, flags);
+	pthread_mutex_unlock(&dev->lock);
+	if (ret || known)
+		goto out_free;
 	ret = bo_publish(bo, &dev->window, 0);
-	if (ret)
-		goto err_memory;
+	if (ret) {
+		dev->backend->bo_free(bo, false);
+		goto out_free;
+	}
 	*out = bo;
 	return 0;
 
-err_memory:
-	dev->backend->bo_free(bo, false);
-err_free:
+out_free:
 	free(bo);
+	if (known && !ret)
+		*out = known;
 	return ret;
 }
 
@@ -230,12 +270,14 @@ void npu_bo_destroy(struct npu_bo *bo)
 		return;
 	dev = bo->dev;
 	pthread_mutex_lock(&dev->lock);
-	if (bo->jobs)
-		npu_device_reap_locked(dev);
-	bo->range.dying = true;
-	if (!bo->jobs)
-		npu_bo_release_locked(bo);
-	npu_bo_unref_locked(bo);
+	if (!--bo->users) {
+		if (bo->jobs)
+			npu_device_reap_locked(dev);
+		bo->range.dying = true;
+		if (!bo->jobs)
+			npu_bo_release_locked(bo);
+		npu_bo_unref_locked(bo);
+	}
 	pthread_mutex_unlock(&dev->lock);
 }
 

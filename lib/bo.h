@@ -9,6 +9,7 @@
 
 /*
  * struct npu_bo - memory and its device addresses
+ * @users: how many times the application has it: creation, and imports of the same buffer
  * @refs: who may look at this structure: the application, streams
  * @jobs: unfinished submits that use the memory
  * @released: memory and addresses are gone
@@ -21,6 +22,7 @@ struct npu_bo {
 	struct npu_device *dev;
 	uint64_t size;
 	uint32_t flags;			/* NPU_BO_* */
+	uint32_t users;
 	uint32_t refs;
 	uint32_t jobs;
 	bool imported;

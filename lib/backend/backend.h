@@ -42,6 +42,8 @@ struct npu_backend {
 	int (*bo_create)(struct npu_bo *bo);
 	/* Sets bo->size. */
 	int (*bo_import)(struct npu_bo *bo, int fd);
+	/* Whether the import just made is the buffer of @known, which keeps what they share. */
+	bool (*bo_same)(const struct npu_bo *known, const struct npu_bo *import);
 	/* At bo->range.start. */
 	int (*bo_bind)(struct npu_bo *bo);
 	/* Undoes all of it; @bound says whether bo_bind() succeeded. */

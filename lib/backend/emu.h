@@ -203,6 +203,7 @@ void emu_job_free(struct emu_job *job);
 /* emu_bo.c */
 int emu_bo_create(struct npu_bo *bo);
 int emu_bo_import(struct npu_bo *bo, int fd);
+bool emu_bo_same(const struct npu_bo *known, const struct npu_bo *import);
 int emu_bo_bind(struct npu_bo *bo);
 void emu_bo_free(struct npu_bo *bo, bool bound);
 int emu_bo_map(struct npu_bo *bo, void **map);

@@ -242,8 +242,10 @@ NPU_API uint64_t npu_bo_address(const struct npu_bo *bo);	/* device address */
 /* A dma-buf (a memfd in emulation) of the BO; the caller closes it. */
 NPU_API int npu_bo_export(struct npu_bo *bo, int *fd);
 /*
- * Imports a dma-buf (in emulation also a memfd); @fd stays the caller's. An import of an own
- * export is a BO of its own on the same memory.
+ * Imports a dma-buf (in emulation also a memfd that is, or can be, sealed against shrinking);
+ * @fd stays the caller's. A buffer that the device has already, an own export or an earlier import,
+ * is the same BO once more: each one wants its own npu_bo_destroy(). -EEXIST if that one was made
+ * with other flags.
  */
 NPU_API int npu_bo_import(struct npu_device *dev, int fd, uint32_t flags, struct npu_bo **bo);
 /* Until no job of this device uses the BO; -ETIMEDOUT at @deadline. */

@@ -20,7 +20,14 @@
 #ifndef _UAPI_DRM_NPU_ACCEL_H_
 #define _UAPI_DRM_NPU_ACCEL_H_
 
+/* Distributions that leave DRM's headers to libdrm have its folder in the search path. */
+#if defined(__KERNEL__) || !defined(__has_include)
 #include <drm/drm.h>
+#elif __has_include(<drm/drm.h>)
+#include <drm/drm.h>
+#else
+#include <drm.h>
+#endif
 
 #if defined(__cplusplus)
 extern "C" {
