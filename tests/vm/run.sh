@@ -46,13 +46,13 @@ vdev=${NPU_VDEV:-$build/npu-vdev}
 kselftest=${NPU_KSELFTEST:-$build/tests/kselftest}
 command=${NPU_COMMAND:-$build/npu}
 library=${NPU_LIBRARY:-$build/libnpu.so.0}
-boot_timeout=${NPU_VM_BOOT_TIMEOUT:-120}
 memory=512M scale=1
 # KASAN takes an eighth of the memory and most of the speed.
 [ "$kernel" != debug ] || memory=1G scale=4
 memory=${MEM:-$memory} scale=${NPU_VM_TIMEOUT_SCALE:-$scale}
 [ "${VIOMMU:-0}" = 0 ] || scale=$((scale * 2))
 total_timeout=${NPU_VM_TIMEOUT:-$((900 * scale))}
+boot_timeout=${NPU_VM_BOOT_TIMEOUT:-$((120 * scale))}
 
 variant=$kernel
 [ "${VIOMMU:-0}" = 0 ] || variant+=-viommu

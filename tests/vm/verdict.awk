@@ -99,19 +99,23 @@ FILENAME == ARGV[1] && /^(not )?ok [0-9]+/ {
 		sub(/^SKIP */, "", remark)
 		result("SKIP", name, remark)
 	} else if (bad && remark !~ /^(XFAIL|TODO)/) {
-		result("FAIL", name, remark != "" ? remark : last_note)
+		result("FAIL", name, remark != "" ? remark : first_note)
 	} else {
 		result("PASS", name, remark)
 	}
-	last_note = ""
+	first_note = ""
 	next
 }
 
 FILENAME == ARGV[1] && /^#/ {
 	note = $0
 	sub(/^# */, "", note)
-	if (note != "" && note !~ /^(RUN|FAIL|PASSED|FAILED|Totals|Starting)/)
-		last_note = note
+	# The first is the assertion, the rest follows from it.
+	if (note ~ /^ *RUN/)
+		first_note = ""
+	else if (first_note == "" && note !~ /^ *(FAIL|OK|PASSED|FAILED|Totals|Starting|$)/ &&
+		 note !~ /Test failed$/)
+		first_note = note
 	if ($0 ~ /SKIP/) {
 		skip_reason = $0
 		sub(/.*SKIP[: ]*/, "", skip_reason)
