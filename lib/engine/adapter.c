@@ -91,6 +91,7 @@ bool npu_stream_gather(const struct npu_stream_source *s, uint64_t from, uint64_
 	uint64_t packet = s->cmd->packet_size;
 	uint64_t base[2] = { s->cmd->src, s->cmd->src2 };
 	unsigned int count = s->interleave ? 2 : 1;
+	bool in_order = s->nest.count == 1 && s->nest.stride[0] == 1;
 	struct npu_window window[2];
 	struct npu_cursor cursor[2];
 	unsigned int i;
@@ -110,7 +111,7 @@ bool npu_stream_gather(const struct npu_stream_source *s, uint64_t from, uint64_
 		cursor[i].base = base[i];
 		cursor[i].offset = s->cmd->offset;
 		npu_cursor_seek(&cursor[i], first);
-		npu_window_open(&window[i], s->x, &s->op[i]);
+		npu_window_open(&window[i], s->x, &s->op[i], in_order ? n * s->nest.bits / 8 + 1 : 0);
 	}
 	if (s->interleave || s->cmd->mask)
 		ok = gather_packets(s, cursor, window, from, n, buf);

@@ -168,7 +168,8 @@ static bool contract_stage_w(const struct npu_contract *c, uint64_t col, uint64_
 	bool ok = true;
 	uint64_t i;
 
-	npu_window_open(&win, c->s->x, &c->weight);
+	npu_window_open(&win, c->s->x, &c->weight,
+			npu_min(cols * piece * c->w_chain.in_bits / 8 + 1, NPU_CHUNK));
 	if (piece == c->k) {
 		ok = stage_weights(c, &win, col * c->k, cols * c->k, b->w, b);
 		cols = 0;
@@ -207,7 +208,7 @@ static bool contract_write(const struct npu_contract *c, uint64_t row, uint64_t 
 	struct npu_window win;
 	bool ok;
 
-	npu_window_open(&win, c->s->x, &c->dst);
+	npu_window_open(&win, c->s->x, &c->dst, cols * 4);
 	ok = npu_window_write(&win, c->dst.address +
 			      ((row * c->groups + group) * c->n + col) * 4, out, cols * 4);
 	npu_window_close(&win);
@@ -329,7 +330,7 @@ static void contract_zero(struct npu_exec *x, const struct npu_operand *dst)
 		struct npu_window win;
 		bool ok;
 
-		npu_window_open(&win, x, dst);
+		npu_window_open(&win, x, dst, n);
 		ok = npu_window_zero(&win, dst->address + at, n);
 		npu_window_close(&win);
 		if (!ok)

@@ -87,7 +87,7 @@ static void exec_lut_load(struct npu_exec *x, const struct npu_cmd_lut_load *cmd
 		npu_exec_fault(x, NPU_RULE_DEVICE, 0);
 		return;
 	}
-	npu_window_open(&w, x, op);
+	npu_window_open(&w, x, op, op->size);
 	npu_window_read(&w, op->address, table, op->size);
 	npu_window_close(&w);
 	free(x->lut[cmd->slot]);

@@ -58,14 +58,20 @@ struct npu_window {
 	struct npu_exec *x;
 	uint64_t start;			/* of the operand */
 	uint64_t end;
+	uint64_t want;			/* bytes in ascending order; 0: anywhere */
 	enum npu_access access;
-	bool scattered;			/* the operand is not one contiguous piece */
+	bool scattered;			/* what is around an address is not contiguous */
 	uint8_t *ptr;			/* NULL: nothing translated */
 	uint64_t addr;
 	uint64_t len;
 };
 
-void npu_window_open(struct npu_window *w, struct npu_exec *x, const struct npu_operand *op);
+/*
+ * @want: bytes that will be used in ascending order, 0 where any may be. A host
+ * that walks page tables pays for each page that a translation is asked for.
+ */
+void npu_window_open(struct npu_window *w, struct npu_exec *x, const struct npu_operand *op,
+		     uint64_t want);
 
 /* Pointer to @addr, and how many bytes (>= 1) are contiguous from there; NULL after a fault. */
 uint8_t *npu_window_at(struct npu_window *w, uint64_t addr, uint64_t *len);

@@ -70,8 +70,8 @@ static uint64_t fetch_direct(const struct fetch *f, uint64_t at, uint64_t end, v
 	n = npu_min(npu_cursor_run(&c), end - at);
 	if (n < DIRECT_MIN || (in_bits < 8 && (c.pos & 1)))
 		return 0;
-	npu_window_open(&src, x, &f->s.op[0]);
-	npu_window_open(&dst, x, &f->dst);
+	npu_window_open(&src, x, &f->s.op[0], to_bytes(n, in_bits));
+	npu_window_open(&dst, x, &f->dst, to_bytes(n, out_bits));
 	from = npu_window_at(&src, in_bits < 8 ? c.base + (uint64_t)(c.pos / 2) :
 			     c.base + (uint64_t)c.pos * (in_bits / 8), &len);
 	if (!from)
@@ -128,7 +128,7 @@ static bool fetch_chunk(const struct fetch *f, uint64_t at, uint64_t n,
 
 	if (!npu_stream_gather(&f->s, at, n, b->in))
 		return false;
-	npu_window_open(&w, f->s.x, &f->dst);
+	npu_window_open(&w, f->s.x, &f->dst, f->flit_bytes ? NPU_CHUNK : bytes);
 	if (f->flit_bytes) {
 		npu_chain_run(&f->chain, kern, kern, b->out, b->in, n, b->tmp);
 		ok = write_flits(f, &w, at, n, b->out);

@@ -10,6 +10,8 @@
 
 /* Translations between two looks at the cancel flag, where nothing else is done. */
 #define WALK_POLL 4096
+/* What one translation spans where a stride may lead anywhere. */
+#define WINDOW_BYTES (256u * 1024)
 
 static uint8_t *translate(struct npu_exec *x, uint64_t addr, uint64_t *len, enum npu_access access)
 {
@@ -22,12 +24,14 @@ static uint8_t *translate(struct npu_exec *x, uint64_t addr, uint64_t *len, enum
 	return p;
 }
 
-void npu_window_open(struct npu_window *w, struct npu_exec *x, const struct npu_operand *op)
+void npu_window_open(struct npu_window *w, struct npu_exec *x, const struct npu_operand *op,
+		     uint64_t want)
 {
 	memset(w, 0, sizeof(*w));
 	w->x = x;
 	w->start = op->address;
 	w->end = op->address + op->size;
+	w->want = want;
 	w->access = op->access;
 }
 
@@ -38,28 +42,30 @@ void npu_window_close(struct npu_window *w)
 	w->ptr = NULL;
 }
 
-static bool window_move(struct npu_window *w, uint64_t addr)
+/* Translates from @from, which is not above @addr; true if that reaches @addr. */
+static bool window_try(struct npu_window *w, uint64_t addr, uint64_t from, uint64_t bytes)
 {
 	npu_window_close(w);
-	w->addr = w->start;
-	/* Strides may go back, so that the view begins at the page, not at @addr. */
-	if (w->scattered && (addr & ~(uint64_t)(NPU_PAGE_SIZE - 1)) > w->start)
-		w->addr = addr & ~(uint64_t)(NPU_PAGE_SIZE - 1);
-	w->len = w->end - w->addr;
+	w->addr = from < w->start ? w->start : from;
+	w->len = npu_min(bytes, w->end - w->addr);
 	w->ptr = translate(w->x, w->addr, &w->len, w->access);
-	if (!w->ptr)
-		return false;
-	if (addr - w->addr < w->len)
-		return true;
+	return w->ptr && addr - w->addr < w->len;
+}
+
+static bool window_move(struct npu_window *w, uint64_t addr)
+{
+	if (w->want)
+		return window_try(w, addr, addr, w->want);
+	/* Strides may go back, so that the view begins below @addr. */
 	if (!w->scattered) {
+		if (window_try(w, addr, addr & ~(uint64_t)(WINDOW_BYTES - 1), WINDOW_BYTES))
+			return true;
+		if (!w->ptr)
+			return false;
 		w->scattered = true;
-		return window_move(w, addr);
 	}
-	npu_window_close(w);
-	w->addr = addr;
-	w->len = w->end - addr;
-	w->ptr = translate(w->x, addr, &w->len, w->access);
-	return w->ptr;
+	return window_try(w, addr, addr & ~(uint64_t)(NPU_PAGE_SIZE - 1), NPU_PAGE_SIZE) ||
+	       (w->ptr && window_try(w, addr, addr, NPU_PAGE_SIZE));
 }
 
 uint8_t *npu_window_at(struct npu_window *w, uint64_t addr, uint64_t *len)

@@ -80,7 +80,7 @@ static bool pp_load(const struct preprocess *p, uint64_t block, uint64_t n, uint
 	struct npu_window w;
 	bool ok = true;
 
-	npu_window_open(&w, p->x, &p->src);
+	npu_window_open(&w, p->x, &p->src, n * NPU_BLOCK_SIZE * 2);
 	while (ok && n) {
 		uint64_t elements;
 		uint64_t here = row_piece(p, block, n, &elements);
@@ -103,7 +103,7 @@ static bool pp_store(const struct preprocess *p, uint64_t block, uint64_t n, con
 	struct npu_window w;
 	bool ok = true;
 
-	npu_window_open(&w, p->x, &p->dst);
+	npu_window_open(&w, p->x, &p->dst, n * p->block_bytes);
 	if (!p->out_bytes) {
 		ok = npu_window_write(&w, p->dst.address + block * p->block_bytes, out,
 				      n * p->block_bytes);
@@ -131,7 +131,7 @@ static bool pp_side(const struct npu_exec *x, const struct npu_operand *op, uint
 
 	if (!op->size)
 		return true;
-	npu_window_open(&w, (struct npu_exec *)x, op);
+	npu_window_open(&w, (struct npu_exec *)x, op, bytes);
 	ok = npu_window_write(&w, op->address + offset, buf, bytes);
 	npu_window_close(&w);
 	return ok;
@@ -166,7 +166,7 @@ static bool pp_convert(const struct preprocess *p, uint64_t block, uint64_t n,
 		return true;
 	}
 	if (whole) {
-		npu_window_open(&w, p->x, &p->dst);
+		npu_window_open(&w, p->x, &p->dst, n * p->block_bytes);
 		to = npu_window_at(&w, p->dst.address + block * p->block_bytes, &len);
 		if (!to)
 			return false;
