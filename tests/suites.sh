@@ -74,6 +74,24 @@ golden()
 	done
 }
 
+# Every kernel at every level, here, in a 32-bit program and as NEON under an emulator.
+kern()
+{
+	$MAKE O="$O" kern-test >&2 && "$O/tests/kern/kern_test" &&
+		tests/kern/isa-check.sh "$O/lib/kern"
+}
+
+kern32()
+{
+	$MAKE O="$O/m32" CFLAGS="-O2 -m32" kern-test >&2 && "$O/m32/tests/kern/kern_test"
+}
+
+neon()
+{
+	$MAKE O="$O/neon" CROSS_COMPILE=aarch64-linux-gnu- KERN_LDFLAGS=-static kern-test >&2 &&
+		qemu-aarch64-static "$O/neon/tests/kern/kern_test" --runner qemu-aarch64-static
+}
+
 sanitized()
 {
 	$MAKE O="$O/asan" CC=clang CFLAGS="-O1 -g" SAN=address,undefined unit >&2 || return 1
@@ -153,8 +171,14 @@ suite headers headers
 suite readme readme
 suite unit unit
 suite golden golden
+suite kern kern
+suite kern32 kern32
+suite neon neon
+suite cli env NPU="$PWD/$O/npu" tests/cli/run.sh
 suite sanitized sanitized
 suite threads threads
 suite fuzz fuzz
 suite valgrind valgrind_demo
 suite lint lint
+suite driver tests/vm/driver-lint.sh
+suite vm $MAKE O="$O" check-vm
