@@ -61,7 +61,7 @@ class Run:
         self.rc, self.out, self.err = p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
 
     def __str__(self):
-        return f"npu {' '.join(self.args)}: exit {self.rc}: {self.err.strip()[:400]}"
+        return f"npu {' '.join(self.args)}: exit {self.rc}: {self.err.strip()[:400]!r}"
 
 
 def npu(*args, **kw):

@@ -24,7 +24,7 @@ def main():
                 try:
                     getattr(module, key)()
                 except Exception:  # a broken test is a failed one, not the end of all
-                    h.ok(False, f"{name}.{key}: {traceback.format_exc()}")
+                    h.ok(False, f"{name}.{key}: {traceback.format_exc(limit=-2)!r}")
     print(f"{h.count.passed} passed, {h.count.failed} failed, {h.count.skipped} skipped")
     return 1 if h.count.failed else 0
 

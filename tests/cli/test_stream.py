@@ -188,6 +188,24 @@ def test_damaged_files():
     ok(True, "damaged files end in a message")
 
 
+def test_no_jobs():
+    npy("empty.npy", "<f4", (0, 3), b"")
+    name = saved("none", "fetch", "--cast", "bf16", "empty.npy")
+    ok(read(name) == b"NPUSAVE1", "a run without a job saves none")
+    ok(json.loads(run_on("replay", "--json", name).out)["jobs"] == 0, "and replays none")
+
+
+def test_large_buffer():
+    """A buffer may be larger than the memory: it costs what is used of it."""
+    write("t", b"job ring=fetch-main\nbuffer address=0x100000 size=17179869184 flags=rdonly\ndata 0102"
+               b"\nbuffer address=0x500000000 size=4096 flags=output\nstream version=1.0\n"
+               b"fetch src=0x100000 src_type=i8 loops=8:1 packet_size=8 read_size=8 sink=memory "
+               b"dst=0x500000000\n")
+    works("encode", "t", "-o", "t.npus")
+    r = npu("replay", *DEVICE, "t.npus", "-o", "o.bin")
+    ok(r.rc in (0, INPUT) and (r.rc or read("o.bin")[:8] == b"\1\2" + bytes(6)), f"16 GiB: {r}")
+
+
 def test_json():
     name = saved("run", "fetch", "--cast", "i32", real("act_int8.npy"))
     j = json.loads(works("decode", "--json", name).out)

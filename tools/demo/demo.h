@@ -58,7 +58,7 @@ struct row {
 	const struct outcome *outcome;
 	const double *values;		/* for the histogram */
 	uint64_t count;
-	double snr;			/* dB; NAN: nothing to compare with, INFINITY: no error */
+	double snr;			/* dB; NAN: nothing to compare, INFINITY: no error */
 	bool exact;			/* as the expected results have it, bit for bit */
 };
 

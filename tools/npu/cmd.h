@@ -37,7 +37,7 @@ enum npu_exit {
 void report_begin(const char *command);
 /* Notes are left out. */
 void report_quiet(void);
-/* With --json warnings are kept for the JSON record instead of being printed. */
+/* Warnings are kept for the JSON record instead of being printed. */
 void report_keep_warnings(void);
 
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -50,7 +50,7 @@ int input_open_table(struct input *in, const char *arg)
 
 int input_type_is_open(const char *arg, bool *open)
 {
-	const struct tensor_info *info;
+	const struct tensor_info *info = NULL;
 	struct tensor_file *file = NULL;
 	struct tensor_path path;
 	struct tensor_error err;
@@ -62,8 +62,7 @@ int input_type_is_open(const char *arg, bool *open)
 	ret = tensor_open(&file, path.file, path.format, &err);
 	if (!ret)
 		ret = tensor_find(file, path.tensor, &info, &err);
-	if (!ret)
-		*open = info->width_only || tensor_file_format(file) == TENSOR_FORMAT_RAW;
+	*open = !ret && info && (info->width_only || path.format == TENSOR_FORMAT_RAW);
 	tensor_close(file);
 	tensor_path_release(&path);
 	return ret ? fail_tensor(ret, &err, TENSOR_IN) : 0;

@@ -286,7 +286,7 @@ int options_parse(const struct command_line *line, int argc, char **argv, struct
 	}
 	if (opts->quiet || opts->json)
 		report_quiet();
-	if (opts->json)
+	if (opts->json && opts->stats)
 		report_keep_warnings();
 	return check_operands(line, argc - optind, argv + optind);
 }

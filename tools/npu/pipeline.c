@@ -240,8 +240,11 @@ int pipeline_run(struct pipeline *pipe)
 	struct run run = { .pipe = pipe };
 	int ret;
 
-	if (!pipe->tiles)
-		return 0;
+	if (!pipe->tiles) {
+		/* No job, but a file all the same. */
+		ret = pipe->save_stream ? save_open(&run.save, pipe->save_stream) : 0;
+		return ret ? ret : save_commit(run.save);
+	}
 	run.slot_count = pipe->tiles < PIPELINE_SLOTS ? (unsigned int)pipe->tiles : PIPELINE_SLOTS;
 	pthread_mutex_init(&run.lock, NULL);
 	pthread_cond_init(&run.moved, NULL);

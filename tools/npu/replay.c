@@ -39,7 +39,7 @@ static const struct option own_options[] = {
 
 struct buffer {
 	uint64_t address, size;
-	bool rdonly;
+	bool used;			/* by a job: no longer all zeros */
 	struct npu_bo *bo;
 	uint8_t *map;
 };
@@ -121,7 +121,7 @@ static int create_buffer(struct replay *r, const struct saved_bo *saved)
 	if (r->buffer_count == MAX_BUFFERS)
 		return fail(NPU_EXIT_INPUT, "more than %d buffers", MAX_BUFFERS);
 	b = &r->buffers[r->buffer_count];
-	*b = (struct buffer){ .address = saved->address, .size = saved->size, .rdonly = rdonly };
+	*b = (struct buffer){ .address = saved->address, .size = saved->size };
 	ret = npu_bo_create_at(r->dev, saved->size, rdonly ? NPU_BO_DEVICE_RDONLY : 0,
 			       saved->address, &b->bo);
 	if (!ret)
@@ -144,7 +144,10 @@ static void fill_buffers(struct replay *r, const struct saved_view *v)
 
 		if (!b || s->flags & SAVED_BO_KEEP)
 			continue;
-		memset(b->map, 0, b->size);
+		/* A new one is zeros, and may be larger than the memory that there is. */
+		if (b->used)
+			memset(b->map, 0, b->size);
+		b->used = true;
 		if (!(s->flags & SAVED_BO_OUTPUT))
 			memcpy(b->map, v->data[i], s->data_bytes);
 	}

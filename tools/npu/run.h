@@ -59,7 +59,8 @@ struct stats {
 	uint64_t first_nonfinite_block;		/* in the whole tensor */
 	int64_t begun;				/* nanoseconds */
 	bool has_fetch;
-	struct npu_fetch_info fetch;		/* of the first command; counts are summed */
+	uint64_t fetches;			/* commands so far */
+	struct npu_fetch_info fetch;		/* of the first; time steps and cycles of all */
 	bool has_scale;
 	float scale;				/* of INT8_CONST */
 };

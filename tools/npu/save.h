@@ -3,8 +3,8 @@
  * Saved streams: jobs with the memory that they work on.
  *
  * A file is SAVE_MAGIC and then jobs until it ends, all little-endian. A job is a struct
- * saved_job, @bo_count struct saved_bo, the stream padded to 8 bytes, and the data of each BO padded
- * to 8 bytes. Documentation/npu.rst describes it for others.
+ * saved_job, @bo_count struct saved_bo, the stream padded to 8 bytes, and the data of each BO
+ * padded to 8 bytes. Documentation/npu.rst describes it for others.
  */
 #ifndef NPU_TOOLS_SAVE_H
 #define NPU_TOOLS_SAVE_H
@@ -27,7 +27,7 @@ struct saved_job {
 	struct npu_result result;	/* as the job ended when it was saved */
 };
 
-#define SAVED_BO_OUTPUT	(1u << 0)	/* data: what the job left there; else: what it found */
+#define SAVED_BO_OUTPUT	(1u << 0)	/* data: what the job left; else: what it found */
 #define SAVED_BO_KEEP	(1u << 1)	/* as the job before left it; no data */
 #define SAVED_BO_RDONLY	(1u << 2)	/* the device may not write it */
 
@@ -60,7 +60,7 @@ int save_next(const void *data, size_t bytes, size_t *offset, struct saved_view 
 int save_damaged(const char *path, size_t offset);
 int save_bo_is_sound(const struct saved_bo *bo);
 
-/* A file that is being made, in memory; NULL: there is none left. */
+/* A file that is being made; NULL: there is no memory or no room for temporary files. */
 struct save_file;
 
 struct save_file *save_file_open(void);

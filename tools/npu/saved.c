@@ -7,9 +7,10 @@
 #include "cmd.h"
 #include "save.h"
 
+#define CHUNK	(1u << 20)
+
+/* Jobs are collected in a nameless file: a run may be longer than the memory. */
 struct save_file {
-	char *data;		/* of @stream, when that is closed */
-	size_t bytes;
 	FILE *stream;
 };
 
@@ -32,7 +33,7 @@ struct save_file *save_file_open(void)
 	struct save_file *file = calloc(1, sizeof(*file));
 
 	if (file)
-		file->stream = open_memstream(&file->data, &file->bytes);
+		file->stream = tmpfile();
 	if (!file || !file->stream) {
 		free(file);
 		return NULL;
@@ -55,15 +56,53 @@ uint64_t save_file_bytes(const struct save_file *file)
 	return ferror(file->stream) ? UINT64_MAX : (uint64_t)ftello(file->stream);
 }
 
+static int copy(FILE *from, uint64_t bytes, struct tensor_writer *to)
+{
+	void *chunk = malloc(CHUNK);
+	struct tensor_error err;
+	int ret = chunk ? 0 : fail_memory();
+
+	while (!ret && bytes) {
+		size_t n = bytes < CHUNK ? bytes : CHUNK;
+
+		if (fread(chunk, 1, n, from) != n)
+			ret = fail(NPU_EXIT_FAILED, "the temporary file cannot be read back");
+		else if (tensor_write(to, chunk, n, &err))
+			ret = fail(NPU_EXIT_FAILED, "%s", err.text);
+		bytes -= n;
+	}
+	free(chunk);
+	return ret;
+}
+
+static int publish(FILE *stream, const char *path)
+{
+	uint64_t bytes = (uint64_t)ftello(stream);
+	struct tensor_spec spec = { .type = NPU_TYPE_U8, .ndim = 1, .shape = &bytes };
+	struct tensor_writer *writer;
+	struct tensor_error err;
+	int ret;
+
+	if (fflush(stream) || ferror(stream))
+		return fail(NPU_EXIT_FAILED, "%s: the temporary file cannot be written", path);
+	rewind(stream);
+	ret = tensor_create(&writer, path, TENSOR_FORMAT_RAW, &spec, &err);
+	if (ret)
+		return fail_tensor(ret, &err, TENSOR_OUT);
+	ret = copy(stream, bytes, writer);
+	if (ret) {
+		tensor_abort(writer);
+		return ret;
+	}
+	ret = tensor_commit(writer, &err);
+	return ret ? fail_tensor(ret, &err, TENSOR_OUT) : 0;
+}
+
 int save_file_close(struct save_file *file, const char *path)
 {
-	int ret = 0;
+	int ret = path ? publish(file->stream, path) : 0;
 
-	if (fclose(file->stream))
-		ret = fail_memory();
-	else if (path)
-		ret = blob_write(path, file->data, file->bytes);
-	free(file->data);
+	fclose(file->stream);
 	free(file);
 	return ret;
 }

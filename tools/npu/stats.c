@@ -44,13 +44,14 @@ void stats_add_fetch(struct stats *stats, struct npu_stream *stream)
 	for (uint32_t i = 0; i < count; i++) {
 		if (npu_stream_fetch_info(stream, i, &info))
 			continue;
-		if (!stats->has_fetch) {
+		info.time_steps += stats->fetch.time_steps;
+		info.cycles += stats->fetch.cycles;
+		if (!stats->fetches++) {
 			stats->fetch = info;
-		} else {
-			stats->fetch.time_steps += info.time_steps;
-			stats->fetch.cycles += info.cycles;
+			continue;
 		}
-		stats->has_fetch = true;
+		stats->fetch.time_steps = info.time_steps;
+		stats->fetch.cycles = info.cycles;
 	}
 }
 
