@@ -36,8 +36,8 @@ TEST_F(device, bo_limits)
 {
 	uint64_t max = npu_param(self->fd, DRM_NPU_PARAM_MAX_BO_SIZE);
 	uint64_t bad[] = {
-		0, max + 1, max + 4096, 1ull << 40, INT64_MAX, 1ull << 63, ~0ull - 4095, ~0ull - 4094,
-		~0ull,
+		0, max + 1, max + 4096, 1ull << 40, INT64_MAX, 1ull << 63, ~0ull - 4095,
+		~0ull - 4094, ~0ull,
 	};
 	uint32_t handle;
 	unsigned int i;

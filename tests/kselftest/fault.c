@@ -82,6 +82,53 @@ TEST_F(device, fault_bad_record)
 	}
 }
 
+/* Lines of warning level or worse that name the driver, since @fd was opened. */
+static int count_warnings(int fd)
+{
+	char line[1024];
+	int count = 0;
+	ssize_t n;
+
+	while ((n = read(fd, line, sizeof(line) - 1)) > 0 || errno == EPIPE) {
+		if (n <= 0)
+			continue;
+		line[n] = '\0';
+		if ((atoi(line) & 7) <= 4 && strstr(line, "npu"))
+			count++;
+	}
+	return count;
+}
+
+/* What programs do wrong is their business: the log stays quiet. */
+TEST_F(device, fault_quiet)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC), i;
+	struct npu_request r;
+	struct npu_stream s;
+	uint32_t handle;
+
+	if (log < 0)
+		SKIP(return, "the kernel log may not be read");
+	ASSERT_LE(0, lseek(log, 0, SEEK_END));
+	for (i = 0; i < NPU_RING_COUNT; i++) {
+		int queue = npu_queue(self->fd, i);
+
+		npu_stream_init(&s);
+		npu_stream_add(&s, 99, 8);
+		EXPECT_EQ(-EFAULT, npu_run(self->fd, queue, &s, 0));
+		npu_stream_empty(&s);
+		EXPECT_EQ(-EFAULT, npu_run(self->fd, npu_queue(self->fd, i), &s, 8));
+		EXPECT_EQ(-EIO, npu_submit(self->fd, queue, &s, 0, 0));
+		npu_request_init(&r, queue, &s, 0);
+		r.arg.job_count = 0xffffffff;
+		EXPECT_EQ(-EINVAL, npu_request_submit(self->fd, &r));
+	}
+	EXPECT_EQ(-EINVAL, npu_bo_create(self->fd, ~0ull, &handle));
+	EXPECT_EQ(-ENOENT, npu_bo_bind(self->fd, 12345, NPU_BASE, 0));
+	EXPECT_EQ(0, count_warnings(log));
+	close(log);
+}
+
 /* A job that never ends: within the limit its fence says ETIMEDOUT. */
 TEST_F(device, timeout_guilty)
 {

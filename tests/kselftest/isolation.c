@@ -257,42 +257,78 @@ TEST_F(device, two_process)
 }
 
 /* Each file that binds something takes an ASID: there are so many, and they come back. */
-TEST_F(device, quota_address_spaces)
+TEST_F_TIMEOUT(device, quota_address_spaces, 100)
 {
-	int *fds = calloc(1024, sizeof(int));
-	unsigned int n = 0, i, round;
-	int ret = 0;
+	int *fds = calloc(1024, sizeof(int)), ret = 0;
+	struct drm_npu_bo_info info;
+	unsigned int n, i;
 	uint32_t bo = 0;
 
-	for (round = 0; round < 2; round++) {
-		for (n = 0; n < 1024; n++) {
-			fds[n] = npu_open();
-			if (fds[n] < 0)
-				break;
-			ASSERT_EQ(0, npu_bo_create(fds[n], 4096, &bo));
-			ret = npu_bo_bind(fds[n], bo, NPU_BASE, 0);
-			if (ret)
-				break;
-		}
-		if (n == 1024 || fds[n] < 0) {
-			ret = -ENOSPC;	/* more than a program may open */
-		} else {
-			struct drm_npu_bo_info info;
-
-			EXPECT_EQ(0, npu_bo_info(fds[n], bo, &info));
-			EXPECT_EQ(0, info.address);
-			/* without memory the file still works */
-			EXPECT_EQ(1, npu_alive(fds[n]));
-			close(fds[n]);
-		}
-		EXPECT_EQ(-ENOSPC, ret);
-		for (i = 0; i < n; i++)
-			close(fds[i]);
+	for (n = 0; n < 1024 && !ret; n++) {
+		fds[n] = npu_open();
+		if (fds[n] < 0)
+			break;
+		ASSERT_EQ(0, npu_bo_create(fds[n], 4096, &bo));
+		ret = npu_bo_bind(fds[n], bo, NPU_BASE, 0);
 	}
+	if (!ret)
+		SKIP(goto out, "%u files are not enough to use up the address spaces", n);
+	EXPECT_EQ(-ENOSPC, ret);
+	n--;
 	TH_LOG("%u address spaces", n);
-	ASSERT_EQ(0, npu_bo_create(self->fd, 4096, &bo));
-	EXPECT_EQ(0, npu_bo_bind(self->fd, bo, NPU_BASE, 0));
+	EXPECT_EQ(0, npu_bo_info(fds[n], bo, &info));
+	EXPECT_EQ(0, info.address);
+	/* without memory the file still works */
+	EXPECT_EQ(1, npu_alive(fds[n]));
+	/* what one gives back another takes */
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(-ENOSPC, npu_bo_bind(fds[n], bo, NPU_BASE, 0));
+		close(fds[i]);
+		EXPECT_EQ(0, npu_bo_bind(fds[n], bo, NPU_BASE, 0));
+		fds[i] = fds[n];
+		fds[n] = npu_open();
+		ASSERT_EQ(0, npu_bo_create(fds[n], 4096, &bo));
+	}
+	n++;
+out:
+	for (i = 0; i < n; i++)
+		close(fds[i]);
 	free(fds);
+}
+
+#define CGROUP	"/sys/fs/cgroup/npu-test"
+
+/* Memory of BOs is the program's: beyond its limit it gets none, others do. */
+TEST_F(device, quota_memory)
+{
+	int status = 0, ret;
+	pid_t pid;
+
+	NPU_NEED_ROOT();
+	if (npu_write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory") ||
+	    (mkdir(CGROUP, 0755) && errno != EEXIST))
+		SKIP(return, "no memory control group");
+	ASSERT_EQ(0, npu_write_file(CGROUP "/memory.max", "12M"));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		uint32_t bo;
+		int fd;
+
+		if (npu_write_file(CGROUP "/cgroup.procs", "0"))
+			_exit(1);
+		fd = npu_open();
+		if (fd < 0 || npu_bo_create(fd, 64 << 20, &bo))
+			_exit(2);
+		ret = npu_bo_bind(fd, bo, NPU_BASE, 0);
+		_exit(ret == -ENOMEM ? 0 : 3);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	/* the kernel may end it rather than say so */
+	EXPECT_TRUE(!status || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		TH_LOG("status %#x", status);
+	EXPECT_EQ(0, rmdir(CGROUP));
+	EXPECT_EQ(1, npu_device_works());
 }
 
 /* Case C33: a child that has the file, too, and ends. */

@@ -82,6 +82,16 @@ static bool is_failure(int ret)
 	return ret == -ENOMEM || ret == -EFAULT;
 }
 
+/*
+ * A result that can't be copied out when everything is done is EFAULT for every
+ * DRM driver; its object stays until the file closes. What a program can do to
+ * make that happen is found before; see ioctl_readonly_result.
+ */
+static bool is_lost(int ret)
+{
+	return ret == -EFAULT;
+}
+
 TEST_F(nomem, nomem_failnth_bo_create)
 {
 	struct drm_npu_bo_info info;
@@ -105,8 +115,13 @@ TEST_F(nomem, nomem_failnth_bo_create)
 			continue;
 		}
 		failed++;
-		EXPECT_TRUE(is_failure(ret)) TH_LOG("allocation %u: %d", n, ret);
+		/* shmem says ENOSPC if it gets no inode */
+		EXPECT_TRUE(is_failure(ret) || ret == -ENOSPC) TH_LOG("allocation %u: %d", n, ret);
 		EXPECT_EQ(NPU_POISON32, arg.handle);
+		if (is_lost(ret)) {
+			npu_gem_close(self->fd, next);
+			continue;
+		}
 		/* nothing is to be found by guessing */
 		EXPECT_EQ(-ENOENT, npu_bo_info(self->fd, next, &info)) TH_LOG("allocation %u", n);
 	}
@@ -169,6 +184,10 @@ TEST_F(nomem, nomem_failnth_queue)
 		failed++;
 		EXPECT_TRUE(is_failure(ret)) TH_LOG("allocation %u: %d", n, ret);
 		EXPECT_EQ(NPU_POISON32, arg.queue);
+		if (is_lost(ret)) {
+			npu_queue_destroy(self->fd, self->queue + 1);
+			continue;
+		}
 		EXPECT_EQ(-ENOENT, npu_queue_destroy(self->fd, self->queue + 1));
 	}
 	TH_LOG("%u allocations, %u failures", n - 1, failed);

@@ -11,17 +11,26 @@
 #define NPU_DRIVER	"/sys/bus/pci/drivers/npu"
 #define NPU_TIMEOUT	"/sys/module/npu/parameters/timeout_ms"
 
-/* Name of the PCI device, "0000:01:00.0". */
+/* Name of the PCI device, "0000:01:00.0", whether it has a driver or not. */
 static inline int npu_pci_name(char *name, size_t size)
 {
-	char path[PATH_MAX];
-	int ret = npu_sysfs(path, sizeof(path), "");
+	DIR *dir = opendir("/sys/bus/pci/devices");
+	struct dirent *e;
+	int ret = -ENODEV;
 
-	if (ret)
-		return ret;
-	path[strlen(path) - 1] = '\0';
-	snprintf(name, size, "%s", strrchr(path, '/') + 1);
-	return 0;
+	while (dir && ret && (e = readdir(dir))) {
+		char path[NAME_MAX + 64], alias[64];
+
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/modalias", e->d_name);
+		if (npu_read_file(path, alias, sizeof(alias)) <= 0 ||
+		    strncmp(alias, "pci:v00001234d0000A11E", 22))
+			continue;
+		snprintf(name, size, "%s", e->d_name);
+		ret = 0;
+	}
+	if (dir)
+		closedir(dir);
+	return ret;
 }
 
 static inline int npu_driver_write(const char *file, const char *text)
@@ -52,6 +61,16 @@ static inline int npu_bind(const char *pci)
 		npu_sleep_ms(20);
 	}
 	return ret ?: -ENODEV;
+}
+
+/* As npu_open(), but a device that a failed test has left unbound is bound first. */
+static inline int npu_open_bound(const char *pci)
+{
+	int fd = npu_open();
+
+	if (fd == -ENODEV && !npu_bind(pci))
+		fd = npu_open();
+	return fd;
 }
 
 static inline int npu_rebind(const char *pci)

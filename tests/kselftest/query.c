@@ -143,7 +143,8 @@ TEST_F(device, flags_pad)
 			arg[c->offset / 4] |= 1u << bit;
 			memcpy(before, arg, sizeof(arg));
 			EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, c->request, arg))
-				TH_LOG("ioctl %#lx, word at %u, bit %u", c->request, c->offset, bit);
+				TH_LOG("ioctl %#lx, word at %u, bit %u", c->request, c->offset,
+				       bit);
 			EXPECT_EQ(0, memcmp(before, arg, sizeof(arg)))
 				TH_LOG("ioctl %#lx has changed its arguments", c->request);
 		}
@@ -301,7 +302,7 @@ TEST_F(device, ioctl_fuzz)
 		unsigned int size = fuzz_random() % 4 ? 72 : fuzz_random() % 128;
 
 		for (i = 0; i < ARRAY_SIZE(arg); i++)
-			arg[i] = fuzz_random() % 2 ? fuzz_value() : fuzz_value() << 32 | fuzz_value();
+			arg[i] = fuzz_value() << (fuzz_random() % 2 * 32) | fuzz_value();
 		for (i = 0; i < 64; i++)
 			junk[fuzz_random() % ARRAY_SIZE(junk)] = fuzz_value();
 		npu_request_init(&good, 1, &s, 0);

@@ -221,6 +221,59 @@ TEST_F(device, race_unbind)
 	race(_metadata, self->fd, unbind_churn, unbind_submit);
 }
 
+/* ---- locks: BOs listed in opposite orders ---- */
+
+#define LOCK_BOS	24
+
+static uint32_t lock_bos[LOCK_BOS];
+
+static void lock_submit(struct racer *r, bool reverse)
+{
+	struct drm_npu_submit_bo bos[LOCK_BOS];
+	int queue = npu_queue(r->fd, NPU_RING_FETCH_SUB), i;
+	struct npu_request req;
+	struct npu_stream s;
+
+	npu_stream_empty(&s);
+	for (i = 0; i < LOCK_BOS; i++) {
+		bos[i].handle = lock_bos[reverse ? LOCK_BOS - 1 - i : i];
+		bos[i].flags = DRM_NPU_SUBMIT_BO_WRITE;
+	}
+	npu_request_init(&req, queue, &s, 0);
+	npu_request_bo(&req, 0, 0);
+	req.arg.bos = npu_ptr(bos);
+	req.arg.bo_count = LOCK_BOS;
+	for (; npu_now() < r->deadline; r->rounds++) {
+		int ret = npu_request_submit(r->fd, &req);
+
+		if (ret && ret != -EAGAIN)
+			r->errors++;
+	}
+	npu_queue_destroy(r->fd, queue);
+}
+
+static void *lock_forwards(void *arg)
+{
+	lock_submit(arg, false);
+	return NULL;
+}
+
+static void *lock_backwards(void *arg)
+{
+	lock_submit(arg, true);
+	return NULL;
+}
+
+TEST_F(device, race_lock_order)
+{
+	int i;
+
+	for (i = 0; i < LOCK_BOS; i++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, 4096, &lock_bos[i]));
+	}
+	race(_metadata, self->fd, lock_forwards, lock_backwards);
+}
+
 /* ---- streams: rewritten while SUBMIT copies them ---- */
 
 static struct npu_stream race_stream;

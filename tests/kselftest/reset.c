@@ -8,21 +8,20 @@
 FIXTURE(reset) {
 	int fd;
 	int timeout;
-	char pci[64];
+	char pci[NAME_MAX + 1];
 };
 
 FIXTURE_SETUP(reset)
 {
 	self->timeout = -1;
-	self->fd = npu_open();
-	if (self->fd == -ENODEV)
+	if (npu_pci_name(self->pci, sizeof(self->pci)) || access(NPU_DRIVER, F_OK))
 		SKIP(return, "no NPU device");
-	ASSERT_LE(0, self->fd);
 	if (geteuid())
 		SKIP(return, "needs root");
 	if (!npu_has_vdev())
 		SKIP(return, "no control line to the device model");
-	ASSERT_EQ(0, npu_pci_name(self->pci, sizeof(self->pci)));
+	self->fd = npu_open_bound(self->pci);
+	ASSERT_LE(0, self->fd);
 	self->timeout = npu_set_timeout(SHORT_MS);
 	if (self->timeout >= 0) {
 		close(self->fd);
@@ -34,12 +33,10 @@ FIXTURE_SETUP(reset)
 
 FIXTURE_TEARDOWN(reset)
 {
-	char name[64];
+	char name[NAME_MAX + 1];
 
 	if (self->fd >= 0)
 		close(self->fd);
-	if (!self->pci[0])
-		return;
 	npu_vdev("reset-faults");
 	if (self->timeout >= 0)
 		npu_set_timeout(self->timeout);

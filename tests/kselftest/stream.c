@@ -311,7 +311,8 @@ TEST_F(device, stream_overflow)
 		random_nest(cmd, &low, &high);
 		rule = run_rule(self->fd, NPU_RING_FETCH_MAIN, &s, NULL);
 		if (low < 0 || high > 4095) {
-			EXPECT_TRUE(rule == NPU_RULE_ADDRESS_UNMAPPED || rule == NPU_RULE_ADDRESS_RANGE)
+			EXPECT_TRUE(rule == NPU_RULE_ADDRESS_UNMAPPED ||
+				    rule == NPU_RULE_ADDRESS_RANGE)
 				TH_LOG("round %u: rule %d", round, rule);
 			continue;
 		}

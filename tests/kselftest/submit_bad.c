@@ -293,21 +293,34 @@ TEST_F(device, quota_queues)
 
 TEST_F(device, quota_in_flight)
 {
-	unsigned int max = npu_param(self->fd, DRM_NPU_PARAM_MAX_IN_FLIGHT), n;
+	unsigned int max = npu_param(self->fd, DRM_NPU_PARAM_MAX_IN_FLIGHT), n, i;
+	unsigned int most = npu_param(self->fd, DRM_NPU_PARAM_MAX_JOBS);
 	int queue = npu_queue(self->fd, NPU_RING_FETCH_MAIN);
 	uint32_t out = npu_syncobj(self->fd, 0), untouched = npu_syncobj(self->fd, 0);
 	int other = npu_queue(self->fd, NPU_RING_FETCH_MAIN);
+	struct drm_npu_job *jobs = calloc(most, sizeof(*jobs));
+	struct npu_request r;
 	struct npu_stream s;
 	int blocker;
 
 	ASSERT_LT(0, queue);
 	ASSERT_GE(4096, max);
+	npu_stream_empty(&s);
+	npu_request_init(&r, queue, &s, 0);
+	npu_request_out(&r, out, 0);
+	for (i = 0; i < most; i++)
+		jobs[i] = r.job;
+	r.arg.jobs = npu_ptr(jobs);
 	blocker = npu_block(NPU_RING_FETCH_MAIN, 1500);
 	ASSERT_LE(0, blocker);
-	npu_stream_empty(&s);
-	for (n = 0; n < max; n++) {
-		ASSERT_EQ(0, npu_submit(self->fd, queue, &s, 0, n == max - 1 ? out : 0));
+	/* too many at once are refused as a whole */
+	for (n = 0; n < max - 1; n += r.arg.job_count) {
+		r.arg.job_count = max - 1 - n < most ? max - 1 - n : most;
+		ASSERT_EQ(0, npu_request_submit(self->fd, &r));
 	}
+	r.arg.job_count = 2;
+	EXPECT_EQ(-EAGAIN, npu_request_submit(self->fd, &r));
+	EXPECT_EQ(0, npu_submit(self->fd, queue, &s, 0, out));
 	EXPECT_EQ(-EAGAIN, npu_submit(self->fd, queue, &s, 0, untouched));
 	EXPECT_EQ(NPU_NO_FENCE, npu_fence_status(self->fd, untouched));
 	/* a full queue is nobody else's business */
@@ -315,6 +328,7 @@ TEST_F(device, quota_in_flight)
 	EXPECT_EQ(1, npu_fence_end(self->fd, out));
 	EXPECT_EQ(1, npu_run(self->fd, queue, &s, 0));
 	close(blocker);
+	free(jobs);
 }
 
 TEST_HARNESS_MAIN
