@@ -40,7 +40,16 @@ static ALWAYS_INLINE __m512i keep(__m512i x)
 	return x;
 }
 
+static ALWAYS_INLINE __mmask16 keep_mask(__mmask16 k)
+{
+	__asm__("" : "+k"(k));
+	return k;
+}
+
 struct constants {
+	__mmask16 odd_dwords;
+	__mmask16 odd_qwords;	/* 8 bits of it */
+	__mmask16 odd_quarters;
 	__m512i low15;		/* words: all but the sign */
 	__m512i high16;		/* double words: the upper half */
 	__m512i odd_even;	/* for max_quarters */
@@ -53,6 +62,9 @@ struct constants {
 static ALWAYS_INLINE struct constants make_constants(void)
 {
 	return (struct constants){
+		.odd_dwords = keep_mask(0xaaaa),
+		.odd_qwords = keep_mask(0xaa),
+		.odd_quarters = keep_mask(0xcc),
 		.low15 = keep(_mm512_set1_epi16(0x7fff)),
 		.high16 = keep(_mm512_set1_epi32((int)0xffff0000)),
 		.odd_even = keep(_mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13)),
@@ -76,24 +88,25 @@ static ALWAYS_INLINE __m512i max_halves(__m512i a, __m512i b)
 				_mm512_shuffle_i64x2(a, b, 0x4e));
 }
 
-static ALWAYS_INLINE __m512i max_quarters(__m512i a, __m512i b, __m512i odd_even)
+static ALWAYS_INLINE __m512i max_quarters(__m512i a, __m512i b, const struct constants *c)
 {
-	return _mm512_max_epu16(_mm512_mask_blend_epi64(0xcc, a, b),
-				_mm512_permutex2var_epi64(a, odd_even, b));
+	return _mm512_max_epu16(_mm512_mask_blend_epi64((__mmask8)c->odd_quarters, a, b),
+				_mm512_permutex2var_epi64(a, c->odd_even, b));
 }
 
-static ALWAYS_INLINE __m512i max_qwords(__m512i a, __m512i b)
+static ALWAYS_INLINE __m512i max_qwords(__m512i a, __m512i b, const struct constants *c)
 {
 	__m512d swapped = _mm512_shuffle_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b), 0x55);
 
-	return _mm512_max_epu16(_mm512_mask_blend_epi64(0xaa, a, b), _mm512_castpd_si512(swapped));
+	return _mm512_max_epu16(_mm512_mask_blend_epi64((__mmask8)c->odd_qwords, a, b),
+				_mm512_castpd_si512(swapped));
 }
 
-static ALWAYS_INLINE __m512i max_dwords(__m512i a, __m512i b)
+static ALWAYS_INLINE __m512i max_dwords(__m512i a, __m512i b, const struct constants *c)
 {
-	__m512i swapped = _mm512_ror_epi64(_mm512_mask_blend_epi32(0x5555, a, b), 32);
+	__m512i swapped = _mm512_ror_epi64(_mm512_mask_blend_epi32(c->odd_dwords, b, a), 32);
 
-	return _mm512_max_epu16(_mm512_mask_blend_epi32(0xaaaa, a, b), swapped);
+	return _mm512_max_epu16(_mm512_mask_blend_epi32(c->odd_dwords, a, b), swapped);
 }
 
 /* The maxima of blocks i, i + 4, i + 8, i + 12, a quarter of the vector each. */
@@ -107,15 +120,15 @@ static ALWAYS_INLINE __m512i max_of_4(const uint16_t *src, int i, const struct c
 		_mm_prefetch((const char *)(src + NPU_KERN_BLOCK * (i + 4 * j) + PREFETCH),
 			     _MM_HINT_T0);
 	}
-	return max_quarters(max_halves(x[0], x[2]), max_halves(x[1], x[3]), c->odd_even);
+	return max_quarters(max_halves(x[0], x[2]), max_halves(x[1], x[3]), c);
 }
 
 /* The largest magnitude of each of 16 blocks: pairs are so chosen that they end in order. */
 static ALWAYS_INLINE __m512i max_of_blocks(const uint16_t *src, const struct constants *c)
 {
-	__m512i a = max_qwords(max_of_4(src, 0, c), max_of_4(src, 2, c));
-	__m512i b = max_qwords(max_of_4(src, 1, c), max_of_4(src, 3, c));
-	__m512i both = max_dwords(a, b);
+	__m512i a = max_qwords(max_of_4(src, 0, c), max_of_4(src, 2, c), c);
+	__m512i b = max_qwords(max_of_4(src, 1, c), max_of_4(src, 3, c), c);
+	__m512i both = max_dwords(a, b, c);
 
 	both = _mm512_max_epu16(both, _mm512_rol_epi32(both, 16));
 	return _mm512_srli_epi32(both, 16);
