@@ -133,6 +133,35 @@ static uint32_t run_packet(const struct npu_stream *stream, const struct npu_cmd
 	return packet;
 }
 
+/* The bytes of a run's source, seen from its BO. */
+static int check_run_bounds(struct npu_stream *stream, const struct npu_cmd_fetch *cmd,
+			    uint64_t count)
+{
+	const struct npu_ref *base = &stream->fetch.view.base;
+	int64_t low = cmd->offset, high, width = npu_type_bits(cmd->src_type) / 8;
+	bool fits;
+
+	fits = !__builtin_add_overflow(low, count - 1, &high);
+	if (width) {
+		fits = fits && !__builtin_mul_overflow(low, width, &low) &&
+		       !__builtin_mul_overflow(high, width, &high) &&
+		       !__builtin_add_overflow(high, width - 1, &high);
+	} else {
+		low = low / 2 - (low % 2 < 0);
+		high = high / 2 - (high % 2 < 0);
+	}
+	fits = fits && !__builtin_add_overflow(low, base->offset, &low) &&
+	       !__builtin_add_overflow(high, base->offset, &high);
+	if (!fits)
+		return broken(stream, cmd, NPU_RULE_ADDRESS_RANGE);
+	if (low < 0 || high >= (int64_t)base->bo->size)
+		return npu_stream_fail(stream, EINVAL, "fetch",
+				       "rule address-unmapped: src takes bytes %lld to %lld of a BO that has bytes 0 to %llu",
+				       (long long)low, (long long)high,
+				       (unsigned long long)base->bo->size - 1);
+	return 0;
+}
+
 /*
  * The run is one tensor to the caller: it must not overlap its own output,
  * even where each of the two commands by itself does not.
@@ -144,6 +173,8 @@ static int check_run(struct npu_stream *stream, const struct npu_cmd_fetch *cmd,
 	struct npu_cmd_fetch whole = *cmd;
 	uint32_t rule;
 
+	if (check_run_bounds(stream, cmd, count))
+		return stream->error;
 	if (set_run(stream, &whole, count, count <= UINT32_MAX ? 1 : run_packet(stream, cmd)))
 		return stream->error;
 	whole.cmd.flags = NPU_FETCH_UNPADDED;
