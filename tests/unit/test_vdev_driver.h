@@ -327,7 +327,7 @@ static inline uint32_t start_long(struct client *c, uint64_t root)
 }
 
 static inline void expect_fault(struct client *c, unsigned int ring, uint32_t kind, uint32_t asid,
-			 uint64_t address)
+				uint64_t address)
 {
 	uint64_t got;
 

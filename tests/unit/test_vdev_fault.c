@@ -337,6 +337,8 @@ static void test_gone(void **state)
 	command(&c, "gone");
 	assert_int_equal(reg_read(&c, NPU_REG_ID), NPU_REG_GONE);
 	assert_int_equal(reg_read(&c, NPU_REG_STATUS), NPU_REG_GONE);
+	assert_int_equal(config_read16(&c, PCI_VENDOR_ID), 0xffff);
+	set_command(&c, false);
 	reg_write(&c, NPU_REG_RESET, 1);
 	assert_false(slot_wait(&c, 0, n, 60, NULL));
 	assert_false(irq_wait(&c, 0, 0));

@@ -394,7 +394,8 @@ static void test_random_messages(void **state)
 
 		for (i = 0; i < size; i++)
 			body[i] = rand_r(&seed) % 4 ? rand_r(&seed) % 8 : rand_r(&seed);
-		request(&c, 2 + rand_r(&seed) % 12, body, size, &c.memfd, rand_r(&seed) % 2, NULL, 0);
+		request(&c, 2 + rand_r(&seed) % 12, body, size, &c.memfd, rand_r(&seed) % 2,
+			NULL, 0);
 	}
 	client_close(&c);
 }

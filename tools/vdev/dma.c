@@ -8,6 +8,7 @@
  */
 #include "vdev.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vfio.h>
@@ -159,7 +160,8 @@ static int file_get(struct dma *d, int fd, bool write, struct dma_file **out)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->base = mmap(NULL, st.st_size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+	f->base = mmap(NULL, st.st_size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+		       fd, 0);
 	if (f->base == MAP_FAILED) {
 		free(f);
 		return -ENOMEM;

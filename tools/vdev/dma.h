@@ -75,7 +75,7 @@ int dma_map(struct dma *d, uint64_t iova, uint64_t size, uint32_t flags, int fd,
 int dma_unmap(struct dma *d, uint64_t iova, uint64_t size);
 void dma_unmap_all(struct dma *d);
 
-/* Inside of the gate: *len is cut to what is contiguous. The first is for an access and counts it. */
+/* Inside of the gate: *len is cut to what is contiguous. Finding is for an access and counts it. */
 enum dma_status dma_find(struct dma *d, uint64_t addr, bool write, uint8_t **host, uint64_t *len);
 enum dma_status dma_look(struct dma *d, uint64_t addr, bool write, uint8_t **host, uint64_t *len);
 void dma_count(struct dma *d, bool write, uint64_t len);

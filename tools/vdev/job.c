@@ -280,10 +280,14 @@ static void slot_corrupt(struct job *j, struct npu_completion *c)
 		c->fault_address = x;
 	if (field == FIELD_ALL || field == FIELD_CYCLES)
 		c->cycles = x;
-	if (field == FIELD_ALL || field == FIELD_CLOCK)
-		c->clock_start = c->clock_end = x;
-	if (field == FIELD_ALL || field == FIELD_RESERVED)
-		c->reserved = c->pad = x;
+	if (field == FIELD_ALL || field == FIELD_CLOCK) {
+		c->clock_start = x;
+		c->clock_end = x >> 1;
+	}
+	if (field == FIELD_ALL || field == FIELD_RESERVED) {
+		c->pad = x;
+		c->reserved = x;
+	}
 }
 
 static void slot_fill(const struct job *j, struct npu_completion *c)

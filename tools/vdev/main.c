@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#ifndef NPU_VERSION
-#define NPU_VERSION "0"
+#ifndef NPU_TOOL_VERSION
+#define NPU_TOOL_VERSION "(unversioned)"
 #endif
 
 #define MAX_FAULTS	FAULT_RULES
@@ -132,7 +132,8 @@ static void option_set(struct program *p, int c)
 		p->once = true;
 		break;
 	case OPT_VERSION:
-		printf("npu-vdev %s\n", NPU_VERSION);
+		printf("npu-vdev %s, registers %d.%d, streams %d.%d\n", NPU_TOOL_VERSION,
+		       NPU_REGS_MAJOR, NPU_REGS_MINOR, NPU_ISA_MAJOR, NPU_ISA_MINOR);
 		exit(0);
 	case 'h':
 		fputs(usage, stdout);

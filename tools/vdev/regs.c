@@ -93,7 +93,8 @@ static uint32_t ring_read(struct ring *r, uint32_t reg)
 	case NPU_REG_RING_HEAD:
 		return r->head;
 	case NPU_REG_RING_STATUS:
-		return (r->enabled ? NPU_RING_STATUS_ENABLED : 0) | (r->busy ? NPU_RING_STATUS_BUSY : 0) |
+		return (r->enabled ? NPU_RING_STATUS_ENABLED : 0) |
+		       (r->busy ? NPU_RING_STATUS_BUSY : 0) |
 		       (r->stopped ? NPU_RING_STATUS_STOPPED : 0);
 	case NPU_REG_RING_RESET:
 		return r->reset;

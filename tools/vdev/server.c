@@ -326,6 +326,16 @@ static void regs_access(struct vdev *v, uint64_t offset, uint8_t *data, uint32_t
 	}
 }
 
+static bool is_gone(struct vdev *v)
+{
+	bool gone;
+
+	pthread_mutex_lock(&v->lock);
+	gone = v->gone;
+	pthread_mutex_unlock(&v->lock);
+	return gone;
+}
+
 static int do_region_access(struct vdev *v, struct message *m, bool write)
 {
 	struct vfu_region_access a;
@@ -342,6 +352,11 @@ static int do_region_access(struct vdev *v, struct message *m, bool write)
 	if (write && m->size - sizeof(a) < a.count)
 		return -EINVAL;
 	m->out = sizeof(a) + (write ? 0 : a.count);
+	if (is_gone(v)) {
+		if (!write)
+			memset(data, 0xff, a.count);
+		return 0;
+	}
 	if (a.region == VFIO_PCI_BAR0_REGION_INDEX + NPU_BAR_REGS) {
 		regs_access(v, a.offset, data, a.count, write);
 		return 0;
