@@ -83,7 +83,7 @@ kern()
 
 kern32()
 {
-	$MAKE O="$O/m32" CFLAGS="-O2 -m32" kern-test >&2 && "$O/m32/tests/kern/kern_test"
+	$MAKE O="$O/m32" CFLAGS="-O2 -m32 -idirafter /usr/include/x86_64-linux-gnu" kern-test >&2 && "$O/m32/tests/kern/kern_test"
 }
 
 neon()
