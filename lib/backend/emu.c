@@ -109,7 +109,8 @@ static int emu_init(struct emu *emu)
 	unsigned int i;
 
 	if (emu_space_init(&emu->space) || emu_pool_init(&emu->pool, &emu->space) ||
-	    pthread_mutex_init(&emu->lock, NULL) || emu_cond_init(&emu->watchdog_wake))
+	    pthread_mutex_init(&emu->start, NULL) || pthread_mutex_init(&emu->lock, NULL) ||
+	    emu_cond_init(&emu->watchdog_wake))
 		return -ENOMEM;
 	for (i = 0; i < NPU_RING_COUNT; i++) {
 		struct emu_ring *ring = &emu->rings[i];
@@ -175,6 +176,7 @@ static void emu_close(struct npu_device *dev)
 			pthread_cond_destroy(&emu->rings[i].wake);
 		pthread_cond_destroy(&emu->watchdog_wake);
 		pthread_mutex_destroy(&emu->lock);
+		pthread_mutex_destroy(&emu->start);
 		pthread_mutex_destroy(&emu->space.lock);
 	}
 	emu_space_free(&emu->space);

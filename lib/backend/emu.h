@@ -3,8 +3,9 @@
  * The emulation: three ring threads run streams with the engine and behave as
  * driver and device together do.
  *
- * Locks: emu.lock holds queues, jobs and timelines; emu_space.lock the mappings;
- * emu_pool.lock the pool's tasks. None is taken while another one of these is held.
+ * Locks: emu.start makes the start of threads one step and is taken before emu.lock, which holds
+ * queues, jobs and timelines; emu_space.lock holds the mappings, emu_pool.lock the pool's
+ * tasks. These three are never held together.
  */
 #ifndef NPU_EMU_H
 #define NPU_EMU_H
@@ -149,6 +150,7 @@ struct emu_ring {
 
 struct emu {
 	struct npu_device *dev;
+	pthread_mutex_t start;
 	pthread_mutex_t lock;
 	struct emu_ring rings[NPU_RING_COUNT];
 	bool closing;

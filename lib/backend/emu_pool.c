@@ -57,7 +57,9 @@ static void *pool_thread(void *arg)
 
 int emu_pool_start(struct emu_pool *pool, unsigned int threads)
 {
-	pool->threads = calloc(threads ? threads : 1, sizeof(*pool->threads));
+	/* A start that failed half-way is taken up where it stopped. */
+	if (!pool->threads)
+		pool->threads = calloc(threads ? threads : 1, sizeof(*pool->threads));
 	if (!pool->threads)
 		return -ENOMEM;
 	while (pool->count < threads) {

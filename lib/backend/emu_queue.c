@@ -38,15 +38,16 @@ int emu_queue_create(struct npu_queue *queue)
 	eq->priority = queue->priority;
 	eq->timeline = queue->timeline->priv;
 	npu_list_init(&eq->jobs);
-	pthread_mutex_lock(&emu->lock);
+	pthread_mutex_lock(&emu->start);
 	ret = emu_ring_start(&emu->rings[queue->ring]);
-	if (!ret)
-		npu_list_add_tail(&emu->rings[queue->ring].queues, &eq->link);
-	pthread_mutex_unlock(&emu->lock);
+	pthread_mutex_unlock(&emu->start);
 	if (ret) {
 		free(eq);
 		return npu_fail(ENOMEM, "no thread for a queue: %s", strerror(-ret));
 	}
+	pthread_mutex_lock(&emu->lock);
+	npu_list_add_tail(&emu->rings[queue->ring].queues, &eq->link);
+	pthread_mutex_unlock(&emu->lock);
 	queue->priv = eq;
 	return 0;
 }

@@ -252,7 +252,7 @@ static void *watchdog_thread(void *arg)
 	return NULL;
 }
 
-/* With emu->lock held: starts what a first queue of this ring needs. */
+/* With emu->start held: starts what a first queue of this ring needs. */
 int emu_ring_start(struct emu_ring *ring)
 {
 	struct emu *emu = ring->emu;
@@ -277,8 +277,10 @@ int emu_ring_start(struct emu_ring *ring)
 		return -ENOMEM;
 	ret = emu_thread_start(&ring->thread, ring_thread_start, &start);
 	if (!ret) {
+		pthread_mutex_lock(&emu->lock);
 		while (!start.done)
 			pthread_cond_wait(&start.joined, &emu->lock);
+		pthread_mutex_unlock(&emu->lock);
 		ret = start.ret;
 		ring->started = !ret;
 		if (ret)
