@@ -272,18 +272,18 @@ static int npu_submit_out_syncs(struct npu_submit *s)
  */
 static int npu_submit_lock(struct npu_submit *s)
 {
-	int ret = 0;
-
 	drm_exec_until_all_locked(&s->exec) {
-		for (u32 i = 0; i < s->bo_count && !ret; i++) {
-			ret = drm_exec_prepare_obj(&s->exec, s->bos[i], 2);
+		for (u32 i = 0; i < s->bo_count; i++) {
+			int ret = drm_exec_prepare_obj(&s->exec, s->bos[i], 2);
+
+			/* Starts again from the first. */
 			drm_exec_retry_on_contention(&s->exec);
+			if (ret)
+				return ret;
 		}
-		if (ret)
-			break;
 	}
 
-	return ret;
+	return 0;
 }
 
 static void npu_submit_publish(struct npu_submit *s, struct dma_fence *fence)
