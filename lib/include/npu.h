@@ -57,7 +57,7 @@ extern "C" {
 #endif
 
 #if defined(__cplusplus)
-#define NPU_SIZED(type) { sizeof(type) }
+#define NPU_SIZED(type) npu_sized<type>()
 #else
 #define NPU_SIZED(type) { .size = sizeof(type) }
 #endif
@@ -682,6 +682,15 @@ NPU_API int npu_fence_fd(struct npu_fence fence, int *fd);
 NPU_API const char *npu_stream_warning(const struct npu_stream *stream, uint32_t i);
 
 #if defined(__cplusplus)
+}
+
+/* Zeroed, with its size: what NPU_*_INIT are in C. */
+template <typename T> inline T npu_sized()
+{
+	T t = T();
+
+	t.size = sizeof(T);
+	return t;
 }
 
 /* The stages as overloads: a missing one is an illegal order. */
