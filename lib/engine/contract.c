@@ -19,6 +19,8 @@
 /* Most lanes of a row that are staged at once. */
 #define PIECE_INT 4096u
 #define PIECE_FLOAT 16384u
+/* Columns that small groups are summed for at once: shorter rows of sums are costly to write. */
+#define GROUP_PANEL 256u
 #define MAX_ROWS 4096u
 #define MAX_PANEL 1024u
 /* Rows of W that one staging of A serves, where the work is not needed for other threads. */
@@ -61,8 +63,12 @@ static void contract_shape(struct npu_contract *c, const struct npu_cmd_fetch *c
 	c->groups = npu_fetch_groups(cmd);
 	c->group = cmd->k_group ? npu_min(cmd->k_group, cmd->k) : cmd->k;
 	c->long_group = c->group > limit;
+	if (cmd->k_group && !c->long_group)
+		limit = W_BYTES / GROUP_PANEL / c->lane_bytes;
 	if (c->long_group)
 		c->piece = limit;
+	else if (c->group > limit)
+		c->piece = c->group;
 	else
 		c->piece = npu_min(limit / c->group * c->group, c->k);
 	piece_bytes = c->piece * c->lane_bytes;

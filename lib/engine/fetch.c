@@ -4,6 +4,8 @@
  * one to the other in long runs; everything else is gathered into a chunk,
  * converted and written out.
  */
+#include <string.h>
+
 #include "contract.h"
 
 /* Bytes of the wider of input and output of a tile. */
@@ -30,16 +32,6 @@ struct fetch_buffers {
 	uint8_t *tmp;
 };
 
-static bool buffers_get(const struct fetch *f, unsigned int worker, struct fetch_buffers *b)
-{
-	b->in = npu_exec_scratch(f->s.x, worker, f->scratch);
-	if (!b->in)
-		return false;
-	b->out = b->in + f->chunk * 4;
-	b->tmp = b->out + f->chunk * 4;
-	return true;
-}
-
 /* Bytes of @n elements, and elements in @bytes. */
 static uint64_t to_bytes(uint64_t n, unsigned int bits)
 {
@@ -49,6 +41,16 @@ static uint64_t to_bytes(uint64_t n, unsigned int bits)
 static uint64_t to_elements(uint64_t bytes, unsigned int bits)
 {
 	return bits < 8 ? bytes * 2 : bytes / (bits / 8);
+}
+
+static bool buffers_get(const struct fetch *f, unsigned int worker, struct fetch_buffers *b)
+{
+	b->in = npu_exec_scratch(f->s.x, worker, f->scratch);
+	if (!b->in)
+		return false;
+	b->out = b->in + ((to_bytes(f->chunk, f->chain.in_bits) + 63) & ~(uint64_t)63);
+	b->tmp = b->out + ((to_bytes(f->chunk, f->chain.out_bits) + 63) & ~(uint64_t)63);
+	return true;
 }
 
 /*
@@ -90,6 +92,25 @@ out:
 	return to ? n : 0;
 }
 
+/* Whole packets as far as the window's pointer reaches; returns how many. */
+static uint64_t write_packets(const struct fetch *f, struct npu_window *w, uint64_t addr,
+			      uint64_t packets, uint64_t bytes, const uint8_t *buf)
+{
+	uint64_t len, i;
+	uint8_t *to = npu_window_at(w, addr, &len);
+
+	if (!to)
+		return 0;
+	packets = npu_min(packets, len / f->flit_bytes);
+	for (i = 0; i < packets; i++) {
+		memcpy(to, buf, (size_t)bytes);
+		memset(to + bytes, 0, (size_t)(f->flit_bytes - bytes));
+		to += f->flit_bytes;
+		buf += bytes;
+	}
+	return packets;
+}
+
 /* Writes elements that begin at stream element @at, each packet padded to whole flits. */
 static bool write_flits(const struct fetch *f, struct npu_window *w, uint64_t at, uint64_t n,
 			const uint8_t *buf)
@@ -104,6 +125,15 @@ static bool write_flits(const struct fetch *f, struct npu_window *w, uint64_t at
 		uint64_t bytes = here * bits / 8;
 		uint64_t pad = slot + here == packet ? f->flit_bytes - packet * bits / 8 : 0;
 
+		if (here == packet) {
+			uint64_t whole = write_packets(f, w, addr, n / packet, bytes, buf);
+
+			buf += whole * bytes;
+			addr += whole * f->flit_bytes;
+			n -= whole * packet;
+			if (whole)
+				continue;
+		}
 		if (!npu_window_write(w, addr, buf, bytes) ||
 		    !npu_window_zero(w, addr + bytes, pad))
 			return false;
@@ -183,7 +213,11 @@ static void fetch_memory(struct npu_exec *x, struct fetch *f)
 	f->last = f->s.plan.out_bytes >= npu_kern_stream_bytes ? x->kern->nt : x->kern;
 	f->tile = TILE_BYTES / bits * 8;
 	f->chunk = npu_min(NPU_CHUNK, f->s.elements + f->s.elements % 2);
-	f->scratch = (size_t)f->chunk * 8 + (f->chain.count > 1 ? NPU_STAGE_SCRATCH : 0);
+	if (!f->s.interleave)
+		f->chunk = npu_min(f->tile, npu_nest_chunk(&f->s.nest, f->chunk));
+	f->scratch = (size_t)(to_bytes(f->chunk, f->chain.in_bits) +
+			      to_bytes(f->chunk, f->chain.out_bits)) + 128 +
+		     (f->chain.count > 1 ? NPU_STAGE_SCRATCH : 0);
 	npu_exec_tiles(x, f->s.elements / f->tile + !!(f->s.elements % f->tile), fetch_tile, f);
 }
 

@@ -10,6 +10,10 @@
 
 /* Elements between two looks at the cancel flag. */
 #define GATHER_POLL 65536
+/* Longest column that is gathered along with its neighbours, and bytes of a row of them. */
+#define COLUMN_MAX 65536u
+#define COLUMNS 64u
+#define ROWS 64u
 
 void npu_nest_init(struct npu_nest *nest, const struct npu_cmd_fetch *cmd)
 {
@@ -39,10 +43,32 @@ void npu_nest_init(struct npu_nest *nest, const struct npu_cmd_fetch *cmd)
 	memmove(nest->stride, &nest->stride[j], nest->count * sizeof(nest->stride[0]));
 }
 
+/* Columns of a dense tensor: the innermost loop strides, the next one has neighbours. */
+static bool reads_columns(const struct npu_nest *nest)
+{
+	unsigned int last = nest->count - 1;
+
+	return nest->count > 1 && nest->bits >= 8 && nest->stride[last - 1] == 1 &&
+	       nest->stride[last] != 0 && nest->size[last] <= COLUMN_MAX;
+}
+
+uint64_t npu_nest_chunk(const struct npu_nest *nest, uint64_t chunk)
+{
+	unsigned int last = nest->count - 1;
+	uint64_t columns;
+
+	if (!reads_columns(nest))
+		return chunk;
+	columns = npu_min(COLUMNS / (nest->bits / 8), nest->size[last - 1]) * nest->size[last];
+	columns += columns % 2;
+	return columns > chunk ? columns : chunk;
+}
+
 void npu_cursor_seek(struct npu_cursor *c, uint64_t element)
 {
 	unsigned int i;
 
+	c->element = element;
 	c->pos = c->offset;
 	for (i = c->nest->count; i-- > 0;) {
 		c->index[i] = i ? element % c->nest->size[i] : element;
@@ -66,6 +92,7 @@ static void cursor_advance(struct npu_cursor *c, uint64_t n)
 	unsigned int i = nest->count - 1;
 	uint64_t pos = (uint64_t)c->pos + n * (uint64_t)nest->stride[i];
 
+	c->element += n;
 	c->index[i] += n;
 	while (i && c->index[i] == nest->size[i]) {
 		pos -= nest->size[i] * (uint64_t)nest->stride[i];
@@ -246,16 +273,67 @@ static bool gather_nibbles(struct npu_cursor *c, struct npu_window *w, int64_t s
 	return true;
 }
 
+/*
+ * Whole columns side by side: each row's neighbours go to as many columns, so
+ * that a line of memory is fetched once and not once a column. Returns the
+ * elements, 0 where the cursor is not at the top of a column or there is but one.
+ */
+static uint64_t gather_columns(struct npu_cursor *c, struct npu_window *w, uint64_t n,
+			       uint8_t *buf, bool *ok)
+{
+	unsigned int last = c->nest->count - 1, bytes = c->nest->bits / 8;
+	uint64_t rows = c->nest->size[last], columns, i, j, here;
+	int64_t step = c->nest->stride[last] * (int64_t)bytes;
+	uint64_t addr = element_address(c, c->pos);
+	uint8_t tile[ROWS * COLUMNS];
+
+	columns = npu_min(n / rows, c->nest->size[last - 1] - c->index[last - 1]);
+	columns = npu_min(columns, COLUMNS / bytes);
+	if (c->index[last] || columns < 2)
+		return 0;
+	/* By way of a small tile: columns a power of two apart would evict each other. */
+	for (i = 0; i < rows; i += here) {
+		here = npu_min(ROWS, rows - i);
+		for (j = 0; j < here; j++, addr += (uint64_t)step) {
+			*ok = npu_window_read(w, addr, tile + j * columns * bytes, columns * bytes);
+			if (!*ok)
+				return 0;
+		}
+		for (j = 0; j < columns; j++)
+			gather_step(buf + (j * rows + i) * bytes, tile + j * bytes,
+				    (int64_t)(columns * bytes), c->nest->bits, here);
+	}
+	npu_cursor_seek(c, c->element + rows * columns);
+	return rows * columns;
+}
+
 bool npu_gather(struct npu_cursor *c, struct npu_window *w, uint64_t n, void *buf, uint64_t at)
 {
 	unsigned int last = c->nest->count - 1;
 	int64_t stride = c->nest->stride[last];
+	bool columns = reads_columns(c->nest);
 	uint64_t since = 0;
 
 	while (n) {
 		uint64_t here = npu_min(n, c->nest->size[last] - c->index[last]);
-		bool ok;
+		uint64_t block = 0;
+		bool ok = true;
 
+		if (columns)
+			block = gather_columns(c, w, n, (uint8_t *)buf + at * c->nest->bits / 8, &ok);
+		if (!ok)
+			return false;
+		since += block ? block : here;
+		if (since >= GATHER_POLL) {
+			since = 0;
+			if (npu_exec_stopped(w->x))
+				return false;
+		}
+		if (block) {
+			at += block;
+			n -= block;
+			continue;
+		}
 		if (stride == 1)
 			ok = gather_run(c, w, here, buf, at);
 		else if (stride == 0)
@@ -266,12 +344,6 @@ bool npu_gather(struct npu_cursor *c, struct npu_window *w, uint64_t n, void *bu
 			ok = gather_strided(c, w, stride, here, buf, at);
 		if (!ok)
 			return false;
-		since += here;
-		if (since >= GATHER_POLL) {
-			since = 0;
-			if (npu_exec_stopped(w->x))
-				return false;
-		}
 		cursor_advance(c, here);
 		at += here;
 		n -= here;

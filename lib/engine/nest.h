@@ -15,12 +15,16 @@ struct npu_nest {
 
 void npu_nest_init(struct npu_nest *nest, const struct npu_cmd_fetch *cmd);
 
+/* Elements to gather at once, at least @chunk, even: more where a nest reads columns. */
+uint64_t npu_nest_chunk(const struct npu_nest *nest, uint64_t chunk);
+
 /* A place in a nest over one tensor. */
 struct npu_cursor {
 	const struct npu_nest *nest;
 	uint64_t base;			/* byte address of element 0 */
 	int64_t offset;			/* element where the nest begins */
-	int64_t pos;			/* element */
+	uint64_t element;		/* in row-major order */
+	int64_t pos;			/* where it lies */
 	uint64_t index[NPU_MAX_LOOPS];
 };
 
