@@ -114,6 +114,41 @@ TEST_F(device, queue_destroy_busy)
 	EXPECT_EQ(1, npu_alive(self->fd));
 }
 
+/* Queues go while the scheduler is about to take the next of their jobs. */
+TEST_F(device, queue_destroy_storm)
+{
+	struct drm_npu_job jobs[8];
+	int64_t deadline = npu_in_ms(3000);
+	struct npu_request r;
+	struct npu_stream s;
+	unsigned int i, n;
+
+	npu_stream_empty(&s);
+	for (n = 0; n < 400 && npu_now() < deadline; n++) {
+		int fd = n % 4 ? self->fd : npu_open();
+		int queue = npu_queue(fd, n % NPU_RING_COUNT);
+
+		ASSERT_LT(0, queue);
+		npu_request_init(&r, queue, &s, 0);
+		for (i = 0; i < ARRAY_SIZE(jobs); i++)
+			jobs[i] = r.job;
+		r.arg.jobs = npu_ptr(jobs);
+		r.arg.job_count = ARRAY_SIZE(jobs);
+		EXPECT_EQ(0, npu_request_submit(fd, &r));
+		/* before the first, between two of them, behind the last */
+		usleep(n % 16 * 100);
+		if (fd == self->fd) {
+			EXPECT_EQ(0, npu_queue_destroy(fd, queue));
+		} else {
+			close(fd);
+		}
+	}
+	TH_LOG("%u queues", n);
+	for (i = 0; i < NPU_RING_COUNT; i++) {
+		EXPECT_EQ(1, npu_run(self->fd, npu_queue(self->fd, i), &s, 0));
+	}
+}
+
 /* A fence of somebody else that never comes blocks neither close nor destroy. */
 TEST_F(device, close_foreign)
 {

@@ -95,6 +95,15 @@ static inline bool npu_has_vdev(void)
 	return has;
 }
 
+/* Waits until a job has met what was injected; which one is the scheduler's choice. */
+static inline void npu_vdev_wait(void)
+{
+	int i;
+
+	for (i = 0; i < 500 && npu_vdev_stat("faults_waiting"); i++)
+		npu_sleep_ms(2);
+}
+
 #define NPU_NEED_VDEV()								\
 	do {									\
 		if (!npu_has_vdev())						\
@@ -137,7 +146,10 @@ static inline int npu_block(uint32_t ring, unsigned int ms)
 		return ret;
 	}
 	/* It must have begun before something else comes. */
-	npu_sleep_ms(30);
+	if (npu_has_vdev())
+		npu_vdev_wait();
+	else
+		npu_sleep_ms(30);
 	return fd;
 }
 

@@ -68,6 +68,7 @@ TEST_F_TIMEOUT(reset, reset_storm, 60)
 		ASSERT_LT(0, bad);
 		NPU_VDEV("hang ring=%u", ring);
 		ASSERT_EQ(0, npu_submit(self->fd, bad, &s, 0, out));
+		npu_vdev_wait();
 		for (i = 0; i < 10; i++) {
 			ASSERT_EQ(0, npu_submit(other, theirs[ring], &s, 0, their_out));
 		}
@@ -149,7 +150,7 @@ TEST_F(reset, wedged_uevent)
 	uint64_t late;
 	struct npu_stream s;
 	struct npu_buf buf;
-	char value[128] = "";
+	char value[128] = "", path[PATH_MAX];
 
 	ASSERT_LE(0, events);
 	ASSERT_EQ(0, npu_buf_init(self->fd, &buf, 16 * NPU_PAGE, NPU_BASE));
@@ -174,6 +175,10 @@ TEST_F(reset, wedged_uevent)
 	EXPECT_EQ(NPU_POISON64, param.value);
 	EXPECT_EQ(-ENODEV, npu_submit(self->fd, queue, &s, 0, 0));
 	EXPECT_EQ(0, npu_vdev_stat("bus_master"));
+	if (!npu_sysfs(path, sizeof(path), "wedged") &&
+	    npu_read_file(path, value, sizeof(value)) > 0) {
+		EXPECT_STREQ("1\n", value);
+	}
 	/* the memory is still there; then it is others' */
 	EXPECT_EQ(0x11, *(char *)buf.map);
 	munmap(buf.map, buf.size);

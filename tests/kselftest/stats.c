@@ -12,7 +12,7 @@ static int read_fdinfo(int fd, char *text, size_t size)
 	return npu_read_file(path, text, size);
 }
 
-/* The number behind a key, in bytes if it has a unit; ~0 without one. */
+/* The number behind a key, in bytes if it has a unit; 0 without the key. */
 static uint64_t fdinfo_value(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -20,7 +20,7 @@ static uint64_t fdinfo_value(const char *text, const char *key)
 	uint64_t v;
 
 	if (!at || at[strlen(key)] != ':')
-		return ~0ull;
+		return 0;
 	v = strtoull(at + strlen(key) + 1, &end, 10);
 	if (!strncmp(end, " KiB", 4))
 		v <<= 10;
@@ -47,7 +47,8 @@ TEST_F(device, fdinfo)
 	EXPECT_NE(NULL, strstr(text, "drm-driver:\tnpu\n"));
 	EXPECT_NE(NULL, strstr(text, "drm-client-id:"));
 	for (i = 0; i < NPU_RING_COUNT; i++) {
-		EXPECT_EQ(0, fdinfo_value(text, engines[i])) TH_LOG("%s", engines[i]);
+		EXPECT_NE(NULL, strstr(text, engines[i])) TH_LOG("%s", engines[i]);
+		EXPECT_EQ(0, fdinfo_value(text, engines[i]));
 	}
 	/* created but without pages, and bound */
 	ASSERT_EQ(0, npu_bo_create(self->fd, 4 << 20, &big));
@@ -123,6 +124,74 @@ TEST_F(device, sysfs_busy)
 	close(blocker);
 }
 
+static uint64_t sysfs_number(const char *file)
+{
+	char path[PATH_MAX], text[64];
+
+	if (npu_sysfs(path, sizeof(path), file) || npu_read_file(path, text, sizeof(text)) <= 0)
+		return ~0ull;
+	return strtoull(text, NULL, 10);
+}
+
+/* Memory that is pinned for the device, by whichever file. */
+TEST_F(device, sysfs_memory)
+{
+	uint64_t before = sysfs_number("memory_bytes");
+	struct npu_buf a, b;
+	uint32_t unbound;
+	int other = npu_open();
+
+	if (before == ~0ull)
+		SKIP(return, "the driver does not tell");
+	ASSERT_EQ(0, npu_bo_create(self->fd, 1 << 20, &unbound));
+	EXPECT_EQ(before, sysfs_number("memory_bytes"));
+	ASSERT_EQ(0, npu_buf_init(self->fd, &a, 1 << 20, NPU_BASE));
+	ASSERT_EQ(0, npu_buf_init(other, &b, 4096, NPU_BASE));
+	EXPECT_EQ(before + (1 << 20) + 4096, sysfs_number("memory_bytes"));
+	EXPECT_EQ(0, npu_buf_fini(self->fd, &a));
+	EXPECT_EQ(before + 4096, sysfs_number("memory_bytes"));
+	munmap(b.map, b.size);
+	close(other);
+	EXPECT_EQ(before, sysfs_number("memory_bytes"));
+}
+
+#define DEBUGFS	"/sys/kernel/debug/accel"
+
+/* The folder of our device, which kernels name in different ways. */
+static bool debugfs_read(const char *file, char *text, size_t size)
+{
+	DIR *dir = opendir(DEBUGFS);
+	struct dirent *e;
+	int n = 0;
+
+	while (dir && n <= 0 && (e = readdir(dir))) {
+		char path[NAME_MAX + 64];
+
+		snprintf(path, sizeof(path), DEBUGFS "/%s/%s", e->d_name, file);
+		n = npu_read_file(path, text, size);
+	}
+	if (dir)
+		closedir(dir);
+	return n > 0;
+}
+
+/* debugfs names what runs and what is bound. */
+TEST_F(device, debugfs)
+{
+	char text[8192];
+	struct npu_buf buf;
+
+	if (!debugfs_read("rings", text, sizeof(text)))
+		SKIP(return, "no debugfs files");
+	EXPECT_NE(NULL, strstr(text, "fetch-main:"));
+	EXPECT_NE(NULL, strstr(text, "preprocess:"));
+	ASSERT_EQ(0, npu_buf_init(self->fd, &buf, 4096, 0x123456000ull));
+	EXPECT_TRUE(debugfs_read("spaces", text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "123456000"));
+	EXPECT_TRUE(debugfs_read("regs", text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "id 0x3155504e"));
+}
+
 #define EVENTS	"/sys/kernel/tracing/events/npu"
 
 /* The driver's trace points tell of a job from SUBMIT to its end. */
@@ -143,8 +212,10 @@ TEST_F(device, trace)
 	ASSERT_EQ(0, npu_write_file(EVENTS "/enable", "0"));
 	n = npu_read_file("/sys/kernel/tracing/trace", text, 1 << 20);
 	ASSERT_LT(0, n);
-	EXPECT_NE(NULL, strstr(text, "npu_"));
-	EXPECT_NE(NULL, strstr(text, "fetch-main")) TH_LOG("%s", text);
+	EXPECT_NE(NULL, strstr(text, "npu_job_queue: ring=fetch-main"));
+	EXPECT_NE(NULL, strstr(text, "npu_job_run: ring=fetch-main"));
+	EXPECT_NE(NULL, strstr(text, "npu_job_done: ring=fetch-main"));
+	EXPECT_EQ(NULL, strstr(text, "npu_queue_fault")) TH_LOG("%s", text);
 	free(text);
 }
 
@@ -200,15 +271,11 @@ static void read_folder(const char *path, unsigned int depth)
 static void *read_all(void *arg)
 {
 	int fd = *(int *)arg;
-	char text[4096], name[NAME_MAX + 1], path[NAME_MAX + 64];
+	char text[4096];
 
 	while (!read_stop) {
 		read_fdinfo(fd, text, sizeof(text));
-		if (npu_find(name, sizeof(name))) {
-			snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s",
-				 name + strcspn(name, "0123456789"));
-			read_folder(path, 2);
-		}
+		read_folder(DEBUGFS, 2);
 		busy_us(0);
 	}
 	return NULL;

@@ -315,33 +315,59 @@ TEST_F(unbind, suspend_busy)
 	EXPECT_EQ(0, memcmp(buf.map, buf.map + 4096, 4096));
 }
 
-/* An idle device sleeps, and a job wakes it. */
-TEST_F(unbind, runtime_suspend)
+static bool wait_for_status(const char *path, const char *wanted)
 {
-	char path[PATH_MAX], status[64] = "";
-	struct npu_stream s;
-	struct npu_buf buf;
-	int queue, i;
+	char status[64];
+	int i;
 
-	ASSERT_EQ(0, npu_sysfs(path, sizeof(path), "power/control"));
-	if (npu_write_file(path, "auto"))
-		SKIP(return, "no runtime power management");
-	ASSERT_EQ(0, npu_sysfs(path, sizeof(path), "power/runtime_status"));
-	ASSERT_EQ(0, npu_buf_init(self->fd, &buf, 8192, NPU_BASE));
-	queue = npu_queue(self->fd, NPU_RING_FETCH_MAIN);
-	for (i = 0; i < 60; i++) {
+	for (i = 0; i < 80; i++) {
 		npu_read_file(path, status, sizeof(status));
-		if (!strncmp(status, "suspended", 9))
-			break;
+		if (!strncmp(status, wanted, strlen(wanted)))
+			return true;
 		npu_sleep_ms(50);
 	}
-	npu_stream_init(&s);
-	npu_stream_copy(&s, NPU_BASE, NPU_BASE + 4096, 4096);
-	memset(buf.map, 0x62, 4096);
-	EXPECT_EQ(1, npu_run(self->fd, queue, &s, 0));
-	EXPECT_EQ(0, memcmp(buf.map, buf.map + 4096, 4096));
-	if (i == 60)
-		SKIP(return, "the driver keeps the device awake");
+	return false;
+}
+
+/* A device that nobody uses sleeps; whoever opens it wakes it. */
+TEST_F(unbind, runtime_suspend)
+{
+	char control[PATH_MAX], path[PATH_MAX];
+	struct npu_buf buf;
+	uint32_t handle;
+	int dma_buf, i;
+
+	ASSERT_EQ(0, npu_sysfs(control, sizeof(control), "power/control"));
+	ASSERT_EQ(0, npu_sysfs(path, sizeof(path), "power/runtime_status"));
+	if (npu_write_file(control, "auto"))
+		SKIP(return, "no runtime power management");
+	/* memory that is mapped for the device outlives the file */
+	ASSERT_EQ(0, npu_buf_init(self->fd, &buf, 8192, NPU_BASE));
+	dma_buf = npu_export(self->fd, buf.handle);
+	ASSERT_LE(0, dma_buf);
+	for (i = 0; i < 2; i++) {
+		close(self->fd);
+		self->fd = -1;
+		if (!wait_for_status(path, "suspended")) {
+			npu_write_file(control, "on");
+			SKIP(return, "the driver keeps the device awake");
+		}
+		self->fd = npu_open();
+		ASSERT_LE(0, self->fd);
+		EXPECT_TRUE(wait_for_status(path, "active"));
+		EXPECT_EQ(1, npu_alive(self->fd));
+		EXPECT_EQ(0, npu_import(self->fd, dma_buf, &handle));
+		EXPECT_EQ(0, npu_bo_bind(self->fd, handle, NPU_BASE, 0));
+	}
+	/* unbound while it sleeps */
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(wait_for_status(path, "suspended"));
+	close(dma_buf);
+	munmap(buf.map, buf.size);
+	EXPECT_EQ(0, npu_unbind(self->pci));
+	EXPECT_EQ(0, npu_bind(self->pci));
+	EXPECT_EQ(1, npu_device_works());
 }
 
 TEST_HARNESS_MAIN
