@@ -303,11 +303,14 @@ void npu_device_reap_locked(struct npu_device *dev)
 int npu_queue_job_failed_locked(struct npu_queue *queue, uint64_t point)
 {
 	const struct npu_result *record = npu_queue_record(queue, point);
-	int status = queue->status[point % queue->slot_count];
 	char job[96];
+	int status;
 
 	if (point + queue->dev->info.max_in_flight <= queue->timeline->last)
 		return 0;
+	/* A point inside a submit of several jobs may signal before its last one. */
+	status = point > queue->reaped ? job_status(queue, point) :
+					 queue->status[point % queue->slot_count];
 	snprintf(job, sizeof(job), "job %llu of queue %u (%s)", (unsigned long long)point,
 		 queue->serial, ring_names[queue->ring]);
 	switch (status) {

@@ -174,6 +174,8 @@ int npu_stream_ready(struct npu_stream *stream, const char *what)
 {
 	int ret = npu_stream_error(stream);
 
+	if (!ret)
+		ret = npu_device_check(stream->dev, what);
 	if (ret)
 		return ret;
 	if (stream->raw)

@@ -143,7 +143,6 @@ static int drm_open(struct npu_device *dev, const char *path,
 	if (ret)
 		return ret;
 	dev->info.size = sizeof(dev->info);
-	dev->info.threads = 1;
 	snprintf(dev->info.path, sizeof(dev->info.path), "%s", path);
 	snprintf(dev->info.name, sizeof(dev->info.name), "%s", base ? base + 1 : path);
 	ret = check_driver(dev);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "../../lib/device.h"	/* for its window of addresses */
 
 static void test_create(void **state)
 {
@@ -200,6 +201,34 @@ static void test_wait(void **state)
 	npu_close(dev);
 }
 
+/*
+ * When the addresses have gone round, a range is used again only after the jobs that
+ * used it have ended: the next BO waits for that instead of going elsewhere.
+ */
+static void test_wrap(void **state)
+{
+	struct npu_device *dev = open_with(0, 300);
+	struct npu_queue *queue = make_queue(dev, NPU_RING_FETCH_MAIN);
+	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
+	struct npu_bo *busy = make_bo(dev, ENDLESS_BYTES, NULL), *next;
+	struct npu_fence fence;
+	uint64_t address = npu_bo_address(busy);
+
+	dev->window.end = address + npu_bo_size(busy) + 3 * 4096;
+	must(endless(s, busy));
+	must(npu_submit(queue, s, NULL, &fence));
+	npu_stream_destroy(s);
+	npu_bo_destroy(busy);
+	next = make_bo(dev, 4096, NULL);
+	assert_int_equal(npu_bo_address(next), address + ENDLESS_BYTES / 4096 * 4096 + 4096);
+	assert_int_equal(npu_fence_wait(fence, 0, NULL), -ETIMEDOUT);
+	next = make_bo(dev, 4096, NULL);
+	assert_int_equal(npu_bo_address(next), address);
+	assert_int_equal(npu_fence_wait(fence, 0, NULL), -ETIME);
+	must_fail(npu_bo_create(dev, ENDLESS_BYTES, 0, &next), ENOSPC, "no gap");
+	npu_close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_import_refused),
 		cmocka_unit_test(test_destroy_in_use),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

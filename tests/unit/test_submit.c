@@ -323,6 +323,64 @@ static void test_destroy_queue(void **state)
 	npu_close(dev);
 }
 
+/* What waits on a busy ring: high before normal before low, each kind in order. */
+static void test_priority(void **state)
+{
+	static const uint32_t priorities[] = {
+		NPU_PRIORITY_LOW, NPU_PRIORITY_NORMAL, NPU_PRIORITY_LOW, NPU_PRIORITY_HIGH,
+	};
+	static const unsigned int order[] = { 3, 1, 0, 2 };
+	struct npu_device *dev = open_with(0, 200);
+	struct npu_queue *first = make_queue(dev, NPU_RING_FETCH_MAIN), *queues[4];
+	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
+	struct npu_result results[4];
+	struct npu_fence fences[4];
+	unsigned int i;
+
+	must(endless(s, make_bo(dev, ENDLESS_BYTES, NULL)));
+	must(npu_submit(first, s, NULL, NULL));
+	npu_stream_reset(s);
+	for (i = 0; i < 4; i++) {
+		int ret = npu_queue_create(dev, NPU_RING_FETCH_MAIN, priorities[i], &queues[i]);
+
+		if (ret == -EACCES && priorities[i] == NPU_PRIORITY_HIGH) {
+			assert_non_null(strstr(npu_last_error(), "CAP_SYS_NICE"));
+			npu_close(dev);
+			skip();
+		}
+		must(ret);
+		must(npu_submit(queues[i], s, NULL, &fences[i]));
+	}
+	for (i = 0; i < 4; i++)
+		must(npu_fence_wait(fences[i], npu_deadline(10000), &results[i]));
+	for (i = 0; i < 3; i++)
+		assert_true(results[order[i]].clock_start <= results[order[i + 1]].clock_start);
+	npu_close(dev);
+}
+
+/* A point inside of a submit of several jobs tells of its own job. */
+static void test_inner_point(void **state)
+{
+	struct npu_device *dev = open_device();
+	struct npu_queue *queue = make_queue(dev, NPU_RING_FETCH_MAIN);
+	struct npu_stream *streams[3] = {
+		make_stream(dev, NPU_RING_FETCH_MAIN), make_stream(dev, NPU_RING_FETCH_MAIN),
+		make_stream(dev, NPU_RING_FETCH_MAIN),
+	};
+	struct npu_fence fence;
+
+	stray(streams[1]);
+	must(npu_submit_many(queue, streams, 3, NULL, &fence));
+	assert_int_equal(fence.point, 3);
+	fence.point = 1;
+	must(npu_fence_wait(fence, npu_deadline(5000), NULL));
+	fence.point = 2;
+	must_fail(npu_fence_wait(fence, npu_deadline(5000), NULL), EFAULT, "job 2");
+	fence.point = 3;
+	must_fail(npu_fence_wait(fence, npu_deadline(5000), NULL), ECANCELED, "job 3");
+	npu_close(dev);
+}
+
 static void test_limits(void **state)
 {
 	struct npu_device *dev = open_with(0, 300);
@@ -374,6 +432,8 @@ int main(void)
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_close_running),
 		cmocka_unit_test(test_destroy_queue),
+		cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_inner_point),
 		cmocka_unit_test(test_limits),
 	};
 
