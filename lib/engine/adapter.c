@@ -47,9 +47,9 @@ static void mask_limits(const struct npu_stream_source *s, uint64_t step, uint64
 	}
 }
 
-/* Zeroes what lies in the slots [@slot, @slot + @n) of a packet; they begin at @buf's element @at. */
-static void mask_piece(const struct npu_stream_source *s, uint64_t step, uint64_t slot, uint64_t n,
-		       void *buf, uint64_t at)
+/* Zeroes padding in slots [@slot, @slot + @n) of a packet, which begin at @buf's element @at. */
+static void mask_piece(const struct npu_stream_source *s, uint64_t step, uint64_t slot,
+		       uint64_t n, void *buf, uint64_t at)
 {
 	uint64_t left, right;
 
@@ -58,7 +58,8 @@ static void mask_piece(const struct npu_stream_source *s, uint64_t step, uint64_
 		s->x->kern->zero(buf, s->nest.bits, (size_t)at,
 				 (size_t)(at + npu_min(left - slot, n)));
 	if (right < slot + n)
-		s->x->kern->zero(buf, s->nest.bits, (size_t)(at + (right > slot ? right - slot : 0)),
+		s->x->kern->zero(buf, s->nest.bits,
+				 (size_t)(at + (right > slot ? right - slot : 0)),
 				 (size_t)(at + n));
 }
 
@@ -111,7 +112,8 @@ bool npu_stream_gather(const struct npu_stream_source *s, uint64_t from, uint64_
 		cursor[i].base = base[i];
 		cursor[i].offset = s->cmd->offset;
 		npu_cursor_seek(&cursor[i], first);
-		npu_window_open(&window[i], s->x, &s->op[i], in_order ? n * s->nest.bits / 8 + 1 : 0);
+		npu_window_open(&window[i], s->x, &s->op[i],
+				in_order ? n * s->nest.bits / 8 + 1 : 0);
 	}
 	if (s->interleave || s->cmd->mask)
 		ok = gather_packets(s, cursor, window, from, n, buf);

@@ -143,7 +143,7 @@ static bool contract_stage_a(const struct npu_contract *c, uint64_t row, uint64_
 	return true;
 }
 
-/* Stages weights [@from, @from + @n), counted through all rows; a 4-bit row may begin in a high nibble. */
+/* Stages weights [@from, @from + @n) of all rows; a 4-bit row may begin in a high nibble. */
 static bool stage_weights(const struct npu_contract *c, struct npu_window *win, uint64_t from,
 			  uint64_t n, uint8_t *to, const struct npu_contract_buffers *b)
 {

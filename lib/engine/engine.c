@@ -118,7 +118,7 @@ static void exec_command(struct npu_exec *x, const struct npu_cmd *cmd,
 	}
 }
 
-/* Commands run one by one and are complete when the next is looked at: BARRIER has nothing to do. */
+/* Commands are complete when the next one is looked at, so that BARRIER has nothing to do. */
 static bool run_command(struct npu_exec *x, const struct npu_cmd *cmd)
 {
 	struct npu_operand op[NPU_MAX_OPERANDS];

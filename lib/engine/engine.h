@@ -71,7 +71,7 @@ struct npu_check {
 	uint8_t lut_entry[NPU_LUT_SLOTS];
 	uint32_t fmap_blocks;
 	uint32_t emax_blocks;
-	uint8_t emax_sink;			/* NPU_SINK_* that fills the e_max cache, 0 yet none */
+	uint8_t emax_sink;			/* NPU_SINK_* that fills the e_max cache, or 0 */
 };
 
 void npu_check_init(struct npu_check *check, uint32_t ring);

@@ -39,10 +39,10 @@ struct npu_exec {
 /* Stops the job with a fault; the first one counts. Any thread. */
 void npu_exec_fault(struct npu_exec *x, uint32_t rule, uint64_t address);
 
-/* Whether the job has been stopped; looks at the cancel flag. Any thread, after each small piece. */
+/* Whether the job is stopped; looks at the cancel flag. Any thread, after each small piece. */
 bool npu_exec_stopped(struct npu_exec *x);
 
-/* At least @size bytes for worker @worker until its next call; NULL after a fault for lack of memory. */
+/* At least @size bytes for @worker until its next call; NULL after a fault: no memory. */
 void *npu_exec_scratch(struct npu_exec *x, unsigned int worker, size_t size);
 
 typedef void npu_tile_fn(struct npu_exec *x, unsigned int worker, uint64_t tile, void *ctx);

@@ -73,7 +73,7 @@ void npu_cursor_seek(struct npu_cursor *c, uint64_t element)
 	for (i = c->nest->count; i-- > 0;) {
 		c->index[i] = i ? element % c->nest->size[i] : element;
 		element /= c->nest->size[i];
-		/* In range where the whole interval is; at the very end it may not be, and is not used. */
+		/* At the very end it may be out of range, and is not used. */
 		c->pos = (int64_t)((uint64_t)c->pos +
 				   c->index[i] * (uint64_t)c->nest->stride[i]);
 	}
@@ -320,7 +320,8 @@ bool npu_gather(struct npu_cursor *c, struct npu_window *w, uint64_t n, void *bu
 		bool ok = true;
 
 		if (columns)
-			block = gather_columns(c, w, n, (uint8_t *)buf + at * c->nest->bits / 8, &ok);
+			block = gather_columns(c, w, n, (uint8_t *)buf +
+					       at * (c->nest->bits / 8), &ok);
 		if (!ok)
 			return false;
 		since += block ? block : here;

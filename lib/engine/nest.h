@@ -30,7 +30,7 @@ struct npu_cursor {
 
 void npu_cursor_seek(struct npu_cursor *c, uint64_t element);
 
-/* Elements from the cursor on that are neighbours in memory; 0 where the innermost stride is not 1. */
+/* Elements from the cursor on that are neighbours; 0 where the innermost stride is not 1. */
 uint64_t npu_cursor_run(const struct npu_cursor *c);
 
 /*

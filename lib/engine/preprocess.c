@@ -59,7 +59,7 @@ static uint64_t elements_before(const struct preprocess *p, uint64_t block)
 	return block / p->row_blocks * p->cmd->cols + block % p->row_blocks * NPU_BLOCK_SIZE;
 }
 
-/* Blocks from @block on, at most @n, that are whole but perhaps for the last; its elements in *elements. */
+/* Blocks from @block on, at most @n, of which only the last may be partial; their elements. */
 static uint64_t row_piece(const struct preprocess *p, uint64_t block, uint64_t n,
 			  uint64_t *elements)
 {

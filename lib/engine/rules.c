@@ -12,9 +12,11 @@ static const struct {
 	[NPU_RULE_STREAM_MAGIC] = { "stream-magic",
 		"a stream starts with the magic number \"NPU1\"" },
 	[NPU_RULE_STREAM_VERSION] = { "stream-version",
-		"the stream's major version equals the device's and its minor version is not above it" },
+		"the stream's major version equals the device's and its minor version is not "
+		"above it" },
 	[NPU_RULE_STREAM_SIZE] = { "stream-size",
-		"the size in the header is the submitted size, 16 to 65536 bytes, a multiple of 8" },
+		"the size in the header is the submitted size, 16 to 65536 bytes, a multiple "
+		"of 8" },
 	[NPU_RULE_STREAM_COUNT] = { "stream-count",
 		"as many commands as the header counts fill the stream exactly" },
 	[NPU_RULE_COMMAND_TRUNCATED] = { "command-truncated",
@@ -28,7 +30,8 @@ static const struct {
 	[NPU_RULE_COMMAND_RESERVED] = { "command-reserved",
 		"padding and fields that the command does not use are 0" },
 	[NPU_RULE_COMMAND_RING] = { "command-ring",
-		"PREPROCESS, CONST_SET and FMAP_READ run on the preprocess queue, FETCH on the fetch queues, LUT_LOAD on fetch-main" },
+		"PREPROCESS, CONST_SET and FMAP_READ run on the preprocess queue, FETCH on "
+		"the fetch queues, LUT_LOAD on fetch-main" },
 	[NPU_RULE_SOURCE_TYPE] = { "source-type",
 		"the source type is i4, i8, i16, i32, f4e2m1, f8e4m3, f8e5m2, bf16 or f32" },
 	[NPU_RULE_LOOP_COUNT] = { "loop-count",
@@ -40,15 +43,19 @@ static const struct {
 	[NPU_RULE_PACKET_SIZE] = { "packet-size",
 		"the packet size divides the element count" },
 	[NPU_RULE_PACKET_ALIGN] = { "packet-align",
-		"a packet leaves the adapter as a multiple of 8 bytes (i5 and i9 count as i4 and i8) unless it is sent unpadded" },
+		"a packet leaves the adapter as a multiple of 8 bytes (i5 and i9 count as i4 "
+		"and i8) unless it is sent unpadded" },
 	[NPU_RULE_UNPADDED_SINK] = { "unpadded-sink",
 		"unpadded packets go to dense memory or to the contraction, not to flits" },
 	[NPU_RULE_READ_SIZE_DIVISOR] = { "read-size-divisor",
-		"read_size divides max_access_size, the greatest common divisor of packet size and contiguous run" },
+		"read_size divides max_access_size, the greatest common divisor of packet "
+		"size and contiguous run" },
 	[NPU_RULE_READ_SIZE_BYTES] = { "read-size-bytes",
-		"read_size is 1, 2, 4, 8, 16 or 32 bytes, or one element where no divisor of a 4-bit nest is of whole bytes" },
+		"read_size is 1, 2, 4, 8, 16 or 32 bytes, or one element where no divisor of "
+		"a 4-bit nest is of whole bytes" },
 	[NPU_RULE_READ_SIZE_SUB] = { "read-size-sub",
-		"the sub context reads 8 bytes at a time, so max_access_size is a multiple of 8 bytes" },
+		"the sub context reads 8 bytes at a time, so max_access_size is a multiple of "
+		"8 bytes" },
 	[NPU_RULE_READ_SIZE_FLIT] = { "read-size-flit",
 		"what a cast makes of one read fits a flit of 32 bytes" },
 	[NPU_RULE_MASK_CONTEXT] = { "mask-context",
@@ -68,7 +75,8 @@ static const struct {
 	[NPU_RULE_LOOKUP_KIND] = { "lookup-kind",
 		"the lookup is none, built-in or a slot" },
 	[NPU_RULE_LOOKUP_PAIR] = { "lookup-pair",
-		"built-in tables are f4e2m1 to f8e4m3, f4e2m1 to f8e5m2, f8e4m3 to bf16 and f8e5m2 to bf16; block scales are not folded in" },
+		"built-in tables are f4e2m1 to f8e4m3, f4e2m1 to f8e5m2, f8e4m3 to bf16 and "
+		"f8e5m2 to bf16; block scales are not folded in" },
 	[NPU_RULE_LUT_SLOT] = { "lut-slot",
 		"a table slot is 0 to 7" },
 	[NPU_RULE_LUT_EMPTY] = { "lut-empty",
@@ -80,7 +88,8 @@ static const struct {
 	[NPU_RULE_LUT_ENTRY_TYPE] = { "lut-entry-type",
 		"a table's entry is a type of 1, 2 or 4 bytes that may lie in memory" },
 	[NPU_RULE_CAST_PAIR] = { "cast-pair",
-		"casts are i4, i8, i16 to i32, f8e4m3, f8e5m2, bf16 to f32, f32 to bf16, and identity" },
+		"casts are i4, i8, i16 to i32, f8e4m3, f8e5m2, bf16 to f32, f32 to bf16, and "
+		"identity" },
 	[NPU_RULE_ZERO_POINT_TYPE] = { "zero-point-type",
 		"a zero point is subtracted from i4 or i8" },
 	[NPU_RULE_ZERO_POINT_RANGE] = { "zero-point-range",
@@ -92,13 +101,15 @@ static const struct {
 	[NPU_RULE_CONTRACT_CONTEXT] = { "contract-context",
 		"the sub context has no contraction" },
 	[NPU_RULE_CONTRACT_PAIR] = { "contract-pair",
-		"operand pairs are i4/i5 with i4/i5, i8/i9 with i8/i9, i8 with i4 without zero points, and bf16, f8e4m3 or f8e5m2 with itself" },
+		"operand pairs are i4/i5 with i4/i5, i8/i9 with i8/i9, i8 with i4 without "
+		"zero points, and bf16, f8e4m3 or f8e5m2 with itself" },
 	[NPU_RULE_CONTRACT_SHAPE] = { "contract-shape",
 		"the stream is m rows of k elements; with k = 0 it has no loops" },
 	[NPU_RULE_WEIGHT_ZERO_POINT] = { "weight-zero-point",
 		"a weight zero point needs i4 or i8 weights and lies in the range of their type" },
 	[NPU_RULE_PREPROCESS_MODE] = { "preprocess-mode",
-		"the mode is one of fixed27, fixed27-packed, low8, int8-emax, int8-symmetric and int8-const" },
+		"the mode is one of fixed27, fixed27-packed, low8, int8-emax, int8-symmetric "
+		"and int8-const" },
 	[NPU_RULE_PREPROCESS_ROUNDING] = { "preprocess-rounding",
 		"rounding is to nearest even, or by truncation with int8-emax only" },
 	[NPU_RULE_PREPROCESS_SCALES] = { "preprocess-scales",

@@ -146,15 +146,15 @@ static void check(struct npu_cmd_fetch cmd, bool scattered, unsigned int threads
 				uint32_t want = is_float ?
 						float_sum(a, w, cmd.src_type, a0, w0, k) :
 						int_sum(&cmd, a, w, a0, w0, k);
+				uint64_t at = ((uint64_t)i * groups + g) * cmd.n + c;
 				uint32_t got;
 
-				space_get(&s, cmd.dst + (((uint64_t)i * groups + g) * cmd.n + c) * 4,
-					  &got, 4);
+				space_get(&s, cmd.dst + at * 4, &got, 4);
 				if (got != want)
-					fail_msg("%s x %s, m %u n %u k %u group %u: [%u][%u][%u] is %08x, not %08x",
+					fail_msg("%s x %s, n %u k %u/%u: [%u][%u][%u] is %x, not %x",
 						 npu_type_name(cmd.src_type),
-						 npu_type_name(cmd.weight_type), cmd.m, cmd.n, cmd.k,
-						 group, i, g, c, got, want);
+						 npu_type_name(cmd.weight_type), cmd.n,
+						 cmd.k, group, i, g, c, got, want);
 			}
 		}
 	}

@@ -21,7 +21,8 @@ static int64_t random_stride(void)
 	case 4:
 		return -(int64_t)(rng() >> (1 + rng() % 40));
 	default:
-		return rng() % 2 ? INT64_MAX - (int64_t)(rng() % 3) : INT64_MIN + (int64_t)(rng() % 3);
+		return rng() % 2 ? INT64_MAX - (int64_t)(rng() % 3) :
+				   INT64_MIN + (int64_t)(rng() % 3);
 	}
 }
 
@@ -35,7 +36,8 @@ static uint32_t random_size(void)
 	case 2:
 		return 1 + (uint32_t)(rng() % 1000);
 	default:
-		return rng() % 8 ? 1 + (uint32_t)(rng() % 100000) : UINT32_MAX - (uint32_t)(rng() % 2);
+		return rng() % 8 ? 1 + (uint32_t)(rng() % 100000) :
+				   UINT32_MAX - (uint32_t)(rng() % 2);
 	}
 }
 
@@ -124,7 +126,7 @@ static void test_extent(void **state)
 	assert_true(valid > 1000 && refused > 1000);
 }
 
-/* The longest L such that every aligned group of L elements is L neighbours, or all the same one. */
+/* Elements of the innermost loops that continue each other, in unlimited precision. */
 static uint64_t oracle_run(const struct npu_cmd_fetch *cmd)
 {
 	uint64_t run = 1;
@@ -158,38 +160,46 @@ static bool read_legal(const struct npu_cmd_fetch *cmd, uint64_t max_access, uin
 	return !limit || !cmd->cast_type || n * npu_type_bits(cmd->cast_type) / 8 <= 32;
 }
 
-static void test_read_size(void **state)
+static void random_reads(struct npu_cmd_fetch *cmd)
 {
 	static const uint8_t types[][2] = {
 		{ NPU_TYPE_I4, 0 }, { NPU_TYPE_I4, NPU_TYPE_I32 }, { NPU_TYPE_I8, 0 },
 		{ NPU_TYPE_I8, NPU_TYPE_I32 }, { NPU_TYPE_I16, NPU_TYPE_I32 },
-		{ NPU_TYPE_BF16, NPU_TYPE_F32 }, { NPU_TYPE_F32, 0 }, { NPU_TYPE_F32, NPU_TYPE_BF16 },
-		{ NPU_TYPE_F8E4M3, NPU_TYPE_F32 }, { NPU_TYPE_I4, NPU_TYPE_I4 },
+		{ NPU_TYPE_BF16, NPU_TYPE_F32 }, { NPU_TYPE_F32, 0 },
+		{ NPU_TYPE_F32, NPU_TYPE_BF16 }, { NPU_TYPE_F8E4M3, NPU_TYPE_F32 },
+		{ NPU_TYPE_I4, NPU_TYPE_I4 },
 	};
-	unsigned int n, i;
+	uint64_t elements = 1;
+	unsigned int i = (unsigned int)(rng() % 10);
+
+	*cmd = fetch_run(types[i][0], 1 << 20, 1 << 30, 1);
+	cmd->cast_type = types[i][1];
+	cmd->loop_count = (uint8_t)(rng() % 5);
+	cmd->size[0] = 0;
+	cmd->stride[0] = 0;
+	for (i = cmd->loop_count; i-- > 0;) {
+		cmd->size[i] = 1 + (uint32_t)(rng() % 12);
+		cmd->stride[i] = rng() % 4 ? (int64_t)elements : (int64_t)(rng() % 40) - 20;
+		if (i + 1u == cmd->loop_count && rng() % 2)
+			cmd->stride[i] = (int64_t)(rng() % 2);
+		elements *= cmd->size[i];
+	}
+	do
+		cmd->packet_size = 1 + (uint32_t)(rng() % elements);
+	while (elements % cmd->packet_size);
+}
+
+static void test_read_size(void **state)
+{
+	unsigned int n;
 
 	for (n = 0; n < 30000; n++) {
-		struct npu_cmd_fetch cmd = fetch_run(0, 1 << 20, 1 << 30, 1);
-		uint64_t elements = 1, run, max_access, best = 0, size, a, b;
+		uint64_t run, max_access, best = 0, size, a, b;
 		struct npu_fetch_plan plan;
+		struct npu_cmd_fetch cmd;
 		uint32_t rule, sub;
 
-		i = (unsigned int)(rng() % 10);
-		cmd.src_type = types[i][0];
-		cmd.cast_type = types[i][1];
-		cmd.loop_count = (uint8_t)(rng() % 5);
-		cmd.size[0] = 0;
-		cmd.stride[0] = 0;
-		for (i = cmd.loop_count; i-- > 0;) {
-			cmd.size[i] = 1 + (uint32_t)(rng() % 12);
-			cmd.stride[i] = rng() % 4 ? (int64_t)elements : (int64_t)(rng() % 40) - 20;
-			if (i + 1u == cmd.loop_count && rng() % 2)
-				cmd.stride[i] = (int64_t)(rng() % 2);
-			elements *= cmd.size[i];
-		}
-		do
-			cmd.packet_size = 1 + (uint32_t)(rng() % elements);
-		while (elements % cmd.packet_size);
+		random_reads(&cmd);
 		rule = npu_fetch_plan(&cmd, NPU_RING_FETCH_MAIN, &plan);
 		assert_int_equal(rule, 0);
 		run = oracle_run(&cmd);
@@ -209,7 +219,7 @@ static void test_read_size(void **state)
 			best = 1;
 		assert_true(plan.read_size == best);
 		assert_true(plan.reads_per_packet == cmd.packet_size / best);
-		assert_true(plan.cycles == elements / best);
+		assert_true(plan.cycles == plan.elements / best);
 		sub = npu_fetch_plan(&cmd, NPU_RING_FETCH_SUB, &plan);
 		size = 64 / npu_type_bits(cmd.src_type);
 		if (max_access % size)
@@ -241,12 +251,14 @@ struct figure {
 	uint64_t steps, cycles;
 };
 
-/* engines.md 2.1; Documentation/fetch.rst has the same figures. */
+#define NCHW { 4, 3, 4, 16 }, { 192, 64, 16, 1 }
+
+/* Documentation/fetch.rst has the same figures, and tells what they are. */
 static const struct figure figures[] = {
-	{ "packet W", NPU_TYPE_I4, 4, { 4, 3, 4, 16 }, { 192, 64, 16, 1 }, 16, 16, 1, 48, 48 },
-	{ "packet (H%2, W)", NPU_TYPE_I4, 4, { 4, 3, 4, 16 }, { 192, 64, 16, 1 }, 32, 32, 1, 24, 24 },
-	{ "packet (H, W)", NPU_TYPE_I4, 4, { 4, 3, 4, 16 }, { 192, 64, 16, 1 }, 64, 64, 1, 12, 12 },
-	{ "packet (C, H, W)", NPU_TYPE_I4, 4, { 4, 3, 4, 16 }, { 192, 64, 16, 1 }, 192, 64, 3, 4, 12 },
+	{ "packet W", NPU_TYPE_I4, 4, NCHW, 16, 16, 1, 48, 48 },
+	{ "packet (H%2, W)", NPU_TYPE_I4, 4, NCHW, 32, 32, 1, 24, 24 },
+	{ "packet (H, W)", NPU_TYPE_I4, 4, NCHW, 64, 64, 1, 12, 12 },
+	{ "packet (C, H, W)", NPU_TYPE_I4, 4, NCHW, 192, 64, 3, 4, 12 },
 	{ "packet C of 2 in 8", NPU_TYPE_F8E4M3, 3, { 3, 5, 8 }, { 10, 2, 1 }, 8, 8, 1, 15, 15 },
 	{ "packet (B, C) of 10 in 16", NPU_TYPE_F8E4M3, 2, { 3, 16 }, { 10, 1 }, 16, 16, 1, 3, 3 },
 	{ "packet (A, B, C) of 30 in 32", NPU_TYPE_F8E4M3, 1, { 32 }, { 1 }, 32, 32, 1, 1, 1 },
