@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016,SC2046,SC2086,SC2100
 # The suites in order; sourced by tests/run. Each is a function or a command line.
 
 ok()
@@ -37,7 +37,6 @@ headers()
 	for h in lib/include/npu.h lib/include/npu/*.h uapi/drm/*.h; do
 		for c in "gcc -std=c11" "clang -std=c11" "g++ -std=c++17" "clang++ -std=c++17"; do
 			[[ $c == *++* ]] && x=c++ || x=c
-			# shellcheck disable=SC2086
 			ok "$h: $c" $c -x $x -fsyntax-only -pedantic -Wall -Wextra -Werror -Iuapi \
 				-Ilib/include $DRM_CFLAGS -include "$h" /dev/null
 		done
@@ -56,7 +55,6 @@ readme()
 unit()
 {
 	$MAKE O="$O" unit >&2 || return 1
-	# shellcheck disable=SC2046
 	each $(programs "$O/tests/unit")
 }
 
@@ -95,7 +93,6 @@ neon()
 sanitized()
 {
 	$MAKE O="$O/asan" CC=clang CFLAGS="-O1 -g" SAN=address,undefined unit >&2 || return 1
-	# shellcheck disable=SC2046
 	each $(programs "$O/asan/tests/unit" "$O/asan/tests/golden")
 }
 
@@ -150,13 +147,13 @@ valgrind_demo()
 
 lint()
 {
-	local scripts f
+	local scripts files f
 
-	scripts=$(git ls-files -z | xargs -0 grep -lIE '^#!/bin/(ba)?sh' ; echo tests/suites.sh)
+	scripts=$(git grep -lIE '^#!/bin/(ba)?sh'; echo tests/suites.sh)
+	files=$(git ls-files | grep -vE '^(tests/data|tests/fuzz/corpus|LICENSES|tests/spelling)')
 	ok "licences (reuse lint)" reuse lint
-	ok spelling codespell -q 3 -I tests/spelling $(git ls-files | grep -vE '^(tests/data|tests/fuzz/corpus|LICENSES)')
-	# shellcheck disable=SC2086
-	ok shellcheck shellcheck $scripts
+	ok spelling codespell -q 3 -I tests/spelling $files
+	ok shellcheck shellcheck -S warning $scripts
 	for f in Documentation/*.rst; do
 		ok "$f" rst2html --halt=warning "$f" /dev/null
 	done
