@@ -231,81 +231,87 @@ static void test_handles(void **state)
 	npu_stream_destroy(s);
 }
 
-/* Every mistake that the builder finds before the engine's checker does. */
-static void test_refused(void **state)
-{
-	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
-	struct npu_stream *sub = make_stream(dev, NPU_RING_FETCH_SUB);
-	struct npu_view view = run_view(src, 0, NPU_TYPE_I8, 64), bad;
-	struct npu_bo *foreign;
-	struct npu_device *other = open_device();
-	char big[sizeof(view) + 8] = { 0 };
-
-	foreign = make_bo(other, 4096, NULL);
 #define REFUSED(part) do {							\
 		must_fail(npu_commit(npu_fetch(s, &bad), npu_at(dst, 0)), EINVAL, part);	\
 		npu_stream_reset(s);						\
+		bad = view;							\
 	} while (0)
-	bad = view;
+
+/* Every mistake of a view that the builder finds before the engine's checker does. */
+static void test_refused(void **state)
+{
+	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
+	struct npu_view view = run_view(src, 0, NPU_TYPE_I8, 64), bad = view;
+	struct npu_device *other = open_device();
+
 	bad.flags = 2;
 	REFUSED("flags is 0x2");
-	bad = view;
 	bad.type = 77;
 	REFUSED("type 77");
-	bad = view;
 	bad.type = NPU_TYPE_U8;
 	REFUSED("source-type");
-	bad = view;
 	bad.loop_count = 9;
 	REFUSED("loop-count");
-	bad = view;
 	bad.loop_count = 1;
 	REFUSED("both count");
-	bad = view;
 	bad.base.bo = NULL;
 	REFUSED("npu_view.base.bo is NULL");
-	bad = view;
-	bad.base.bo = foreign;
+	bad.base.bo = make_bo(other, 4096, NULL);
 	REFUSED("another device");
-	bad = view;
 	bad.base.offset = UINT64_MAX - 3;
 	REFUSED("npu_view.base.offset");
-	bad = view;
 	bad.offset = INT64_MIN;
 	REFUSED("address-unmapped: src takes bytes -9223372036854775808");
-	bad = view;
 	bad.offset = -1;
 	REFUSED("address-unmapped: src takes bytes -1 to");
-	bad = view;
 	bad.count = UINT64_MAX;
 	REFUSED("split");
-	bad = view;
 	bad.count = 1ull << 34;
 	REFUSED("address-unmapped");
-	bad = view;
 	bad.packet_size = 6;
 	REFUSED("packet-size");
-	bad = view;
 	bad.count = 60;
 	bad.packet_size = 6;
 	REFUSED("packet-align: a packet of 6 i8 leaves as 6 bytes");
-	bad = view;
 	bad.read_size = 3;
 	REFUSED("read-size-divisor");
-	bad = view;
-	bad.size = 4;
-	REFUSED("npu_view.size is 4");
-	bad.size = sizeof(bad);
+	bad.size = sizeof(size_t) - 1;
+	REFUSED("npu_view.size is");
+	npu_close(other);
+	npu_stream_destroy(s);
+}
+
+static void test_sizes(void **state)
+{
+	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
+	struct npu_view view = run_view(src, 0, NPU_TYPE_I8, 64);
+	union {
+		struct npu_view view;
+		char bytes[sizeof(view) + 8];
+	} big = { .bytes = { 0 } };
+
 	must_fail(npu_commit(npu_fetch(s, NULL), npu_at(dst, 0)), EINVAL, "npu_view is NULL");
 	npu_stream_reset(s);
-	memcpy(big, &view, sizeof(view));
-	((struct npu_view *)(void *)big)->size = sizeof(big);
-	must(npu_commit(npu_fetch(s, (void *)big), npu_at(dst, 0)));
-	big[sizeof(big) - 1] = 1;
-	must_fail(npu_commit(npu_fetch(s, (void *)big), npu_at(dst, 0)), E2BIG, "newer");
+	big.view = view;
+	big.view.size = sizeof(big);
+	must(npu_commit(npu_fetch(s, &big.view), npu_at(dst, 0)));
+	big.bytes[sizeof(big) - 1] = 1;
+	must_fail(npu_commit(npu_fetch(s, &big.view), npu_at(dst, 0)), E2BIG, "newer");
 	npu_stream_reset(s);
+	/* Up to the type it is a view of no elements. */
+	view.size = offsetof(struct npu_view, flags);
+	must(npu_commit(npu_fetch(s, &view), npu_at(dst, 0)));
+	assert_int_equal(npu_stream_count(s), 0);
 	must_fail(npu_commit(npu_fetch(s, &view), npu_at(NULL, 0)), EINVAL, "dst.bo is NULL");
-	npu_stream_reset(s);
+	npu_stream_destroy(s);
+}
+
+static void test_sub(void **state)
+{
+	struct npu_stream *s = make_stream(dev, NPU_RING_FETCH_MAIN);
+	struct npu_stream *sub = make_stream(dev, NPU_RING_FETCH_SUB);
+	struct npu_view view = run_view(src, 0, NPU_TYPE_I8, 64);
+
 	must_fail(npu_commit(npu_sub_fetch(s, &view), npu_at(dst, 0)), EINVAL, "command-ring");
 	must_fail(npu_commit(npu_fetch(sub, &view), npu_at(dst, 0)), EINVAL, "command-ring");
 	npu_stream_reset(sub);
@@ -316,11 +322,14 @@ static void test_refused(void **state)
 	view.count = 64;
 	must_fail(npu_commit(npu_cast(npu_sub_fetch(sub, &view), NPU_TYPE_I32), npu_at(dst, 0)),
 		  EINVAL, "read-size-flit");
-#undef REFUSED
-	npu_close(other);
 	npu_stream_destroy(s);
 	npu_stream_destroy(sub);
 }
+
+#define REFUSED_CALL(call, part) do {				\
+		must_fail(call, EINVAL, part);			\
+		npu_stream_reset(s);				\
+	} while (0)
 
 static void test_stages(void **state)
 {
@@ -333,36 +342,31 @@ static void test_stages(void **state)
 	w.type = NPU_TYPE_I8;
 	w.n = 1;
 	w.k = 64;
-#define REFUSED(call, part) do {				\
-		must_fail(call, EINVAL, part);			\
-		npu_stream_reset(s);				\
-	} while (0)
-	REFUSED(npu_contract(npu_zero_point_sub(npu_fetch(s, &view), 128), &w, npu_at(dst, 0)),
+	REFUSED_CALL(npu_contract(npu_zero_point_sub(npu_fetch(s, &view), 128), &w, npu_at(dst, 0)),
 		"zero-point-range: zero point 128 of i8 is outside of -128..127");
-	REFUSED(npu_contract(npu_zero_point_sub(npu_fetch(s, &view), 1 << 20), &w, npu_at(dst, 0)),
+	REFUSED_CALL(npu_contract(npu_zero_point_sub(npu_fetch(s, &view), 1 << 20), &w, npu_at(dst, 0)),
 		"zero-point-range");
-	REFUSED(npu_commit(npu_lookup(npu_fetch(s, &view), NPU_TYPE_BF16), npu_at(dst, 0)),
+	REFUSED_CALL(npu_commit(npu_lookup(npu_fetch(s, &view), NPU_TYPE_BF16), npu_at(dst, 0)),
 		"lookup-pair");
-	REFUSED(npu_commit(npu_table(npu_fetch(s, &view), 3), npu_at(dst, 0)), "lut-empty");
-	REFUSED(npu_commit(npu_table(npu_fetch(s, &view), 8), npu_at(dst, 0)), "lut-slot");
-	REFUSED(npu_commit(npu_cast(npu_fetch(s, &view), 99), npu_at(dst, 0)), "type 99");
+	REFUSED_CALL(npu_commit(npu_table(npu_fetch(s, &view), 3), npu_at(dst, 0)), "lut-empty");
+	REFUSED_CALL(npu_commit(npu_table(npu_fetch(s, &view), 8), npu_at(dst, 0)), "lut-slot");
+	REFUSED_CALL(npu_commit(npu_cast(npu_fetch(s, &view), 99), npu_at(dst, 0)), "type 99");
 	mask.kind = NPU_MASK_RIGHTMOST;
-	REFUSED(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-axis");
+	REFUSED_CALL(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-axis");
 	mask.kind = 7;
-	REFUSED(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-kind");
+	REFUSED_CALL(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-kind");
 	mask.kind = NPU_MASK_RIGHTMOST;
 	mask.left_pad = 1 << 16;
-	REFUSED(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-count");
+	REFUSED_CALL(npu_commit(npu_mask(npu_fetch(s, &view), &mask), npu_at(dst, 0)), "mask-count");
 	w.has_zero_point = 2;
-	REFUSED(npu_contract(npu_fetch(s, &view), &w, npu_at(dst, 0)), "has_zero_point is 2");
+	REFUSED_CALL(npu_contract(npu_fetch(s, &view), &w, npu_at(dst, 0)), "has_zero_point is 2");
 	w.has_zero_point = 1;
 	w.zero_point = -129;
-	REFUSED(npu_contract(npu_fetch(s, &view), &w, npu_at(dst, 0)), "weight-zero-point");
+	REFUSED_CALL(npu_contract(npu_fetch(s, &view), &w, npu_at(dst, 0)), "weight-zero-point");
 	must(npu_lut_load(s, 2, NPU_TYPE_BF16, NPU_TYPE_U8, npu_at(dst, 0)));
-	REFUSED(npu_commit(npu_table(npu_fetch(s, &view), 2), npu_at(dst, 0)), "lut-types: the table in slot 2 is from bf16 to u8");
-	REFUSED(npu_lut_load(s, 256, NPU_TYPE_I8, NPU_TYPE_I8, npu_at(dst, 0)), "slot 256");
-	REFUSED(npu_lut_load(s, 8, NPU_TYPE_I8, NPU_TYPE_I8, npu_at(dst, 0)), "lut-slot");
-#undef REFUSED
+	REFUSED_CALL(npu_commit(npu_table(npu_fetch(s, &view), 2), npu_at(dst, 0)), "lut-types: the table in slot 2 is from bf16 to u8");
+	REFUSED_CALL(npu_lut_load(s, 256, NPU_TYPE_I8, NPU_TYPE_I8, npu_at(dst, 0)), "slot 256");
+	REFUSED_CALL(npu_lut_load(s, 8, NPU_TYPE_I8, NPU_TYPE_I8, npu_at(dst, 0)), "lut-slot");
 	npu_stream_destroy(s);
 }
 
@@ -411,6 +415,8 @@ int main(void)
 		cmocka_unit_test(test_sticky),
 		cmocka_unit_test(test_handles),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sub),
 		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_mask),
 	};
