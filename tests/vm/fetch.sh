@@ -69,7 +69,7 @@ fill_image() {
 	local suite=$1 abi=$2 version=$3 dir=$4 state packages
 
 	state=$(apt_state "$suite")
-	apt_update "$state"
+	apt_update "$state" || :
 	packages=("linux-image-$abi=$version")
 	! split_packages "$state" "$abi" ||
 		packages=("linux-binary-$abi=$version" "linux-modules-$abi=$version")
@@ -90,7 +90,7 @@ fill_headers() {
 	local suite=$1 abi=$2 version=$3 dir=$4 state flavour base=${2%-amd64}
 
 	state=$(apt_state "$suite")
-	apt_update "$state"
+	apt_update "$state" || :
 	download "$state" "$dir/debs" "linux-headers-$abi=$version" \
 		"linux-headers-$base-common=$version" "linux-kbuild-$base=$version"
 	unpack_all "$dir/debs" "$dir"
@@ -107,7 +107,7 @@ fill_headers_root() {
 	local suite=$1 abi=$2 dir=$4 state
 
 	state=$(apt_state "$suite")
-	apt_update "$state"
+	apt_update "$state" || :
 	download_closure "$state" "$dir/debs" base-files dash bash coreutils sed grep \
 		mawk findutils diffutils make gcc-14 libc6-dev xz-utils \
 		"linux-headers-$abi"
@@ -172,7 +172,7 @@ fill_source() {
 	local version=$1 dir=$2 state
 
 	state=$(apt_state bookworm)
-	apt_update "$state"
+	apt_update "$state" || :
 	download "$state" "$dir/debs" "linux-source-6.12=$version"
 	unpack "$dir"/debs/*.deb "$dir" --strip-components=3 --wildcards '*.tar.xz'
 	rm -r "$dir/debs"
@@ -244,7 +244,7 @@ fill_qemu() {
 	local dir=$1 state libs=usr/lib/x86_64-linux-gnu
 
 	state=$(apt_state trixie)
-	apt_update "$state"
+	apt_update "$state" || :
 	download_closure "$state" "$dir/debs" base-files qemu-system-x86
 	mkdir "$dir/root"
 	unpack_all "$dir/debs" "$dir/root"

@@ -103,12 +103,14 @@ apt_state() {
 		URIs: $main
 		Suites: $suite $suite-backports
 		Components: main
+		Architectures: amd64
 		Signed-By: $key
 
 		Types: deb
 		URIs: $security
 		Suites: $suite-security
 		Components: main
+		Architectures: amd64
 		Signed-By: $key
 	END
 	mv "$state/sources.$$" "$state/etc/debian.sources"
@@ -116,6 +118,8 @@ apt_state() {
 		#clear APT::Update::Post-Invoke;
 		#clear APT::Update::Post-Invoke-Success;
 		#clear DPkg::Post-Invoke;
+		#clear APT::Architectures;
+		APT::Architectures "amd64";
 		Dir::State "$state";
 		Dir::State::lists "$state/lists";
 		Dir::State::status "$state/status";
@@ -135,18 +139,28 @@ apt_state() {
 	printf '%s\n' "$state"
 }
 
-# apt_update STATE: fetch the package lists unless they are fresh.
+# apt_update STATE: fetch the package lists unless they are fresh.  A mirror
+# that is being updated may fail for a moment.
 apt_update() {
-	local state=$1 lock
+	local state=$1 lock try status=1
 
 	exec {lock}>"$state/.lock"
 	flock "$lock"
 	if [ -z "$(find "$state/updated" -mmin "-$VM_RESOLVE_MINUTES" 2>/dev/null)" ]; then
 		say "reading the package lists of ${state##*/apt-}"
-		apt-get -qq -c "$state/apt.conf" update >&2 || return
-		touch "$state/updated"
+		for try in 1 2 3; do
+			[ "$try" = 1 ] || sleep 5
+			if apt-get -qq -c "$state/apt.conf" update >&2; then
+				touch "$state/updated"
+				status=0
+				break
+			fi
+		done
+	else
+		status=0
 	fi
 	exec {lock}>&-
+	return $status
 }
 
 # resolve KEY SUITE FUNCTION [ARG...]: what FUNCTION prints, remembered for a
@@ -160,7 +174,10 @@ resolve() {
 		return
 	fi
 	state=$(apt_state "$suite")
-	if apt_update "$state" && value=$("$1" "$state" "${@:2}") && [ -n "$value" ]; then
+	# What lists there are may do.
+	apt_update "$state" || say "could not read all package lists"
+	value=$("$1" "$state" "${@:2}") || value=''
+	if [ -n "$value" ]; then
 		mkdir -p "${file%/*}"
 		printf '%s\n' "$value" >"$file.$$"
 		mv "$file.$$" "$file"
