@@ -122,6 +122,7 @@ static int status_of(int err)
 		return NPU_EXIT_PERMISSION;
 	case EFAULT:
 	case ETIME:
+	case ETIMEDOUT:
 	case ECANCELED:
 	case EIO:
 		return NPU_EXIT_FAULT;
