@@ -196,7 +196,7 @@ start_device() {
 start_qemu() {
 	local machine=q35,memory-backend=mem append accel=(-accel "tcg,thread=multi") args=()
 
-	append="console=ttyS0 panic=-1 quiet nokaslr mitigations=off random.trust_cpu=on"
+	append="console=ttyS0 panic=-1 oops=panic quiet nokaslr mitigations=off random.trust_cpu=on"
 	append+=" cryptomgr.notests no_timer_check tsc=reliable printk.devkmsg=on"
 	append+=" log_buf_len=4M ${APPEND:-}"
 	# A /dev/kvm may be there and yet not run a guest: only on demand.
