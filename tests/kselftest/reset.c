@@ -2,9 +2,12 @@
 /* Recovery, to its end: storms of resets, and a device that can't be recovered. */
 #include "npu_reset.h"
 
-#define SHORT_MS	150
+/*
+ * The time limit of jobs for this file, as far as the driver lets us: short, but
+ * not so short that a busy machine takes longer for a job that is well.
+ */
+#define SHORT_MS	600
 
-/* The time limit is made short for this file, as far as the driver lets us. */
 FIXTURE(reset) {
 	int fd;
 	int timeout;
@@ -46,10 +49,18 @@ FIXTURE_TEARDOWN(reset)
 	EXPECT_EQ(1, npu_device_works());
 }
 
+/* Binds with the driver's own limit. */
+static int bind_again(const char *pci, int timeout)
+{
+	if (timeout >= 0)
+		npu_set_timeout(timeout);
+	return npu_bind(pci);
+}
+
 /* Case C35: one hang after the other; who is innocent never notices. */
 TEST_F_TIMEOUT(reset, reset_storm, 60)
 {
-	unsigned int rounds = self->timeout >= 0 ? 40 : 3, round, i;
+	unsigned int rounds = self->timeout >= 0 ? 15 : 3, round, i;
 	int other = npu_open(), theirs[NPU_RING_COUNT];
 	uint32_t out, good, their_out;
 	struct npu_stream s;
@@ -119,7 +130,7 @@ TEST_F(reset, coredump)
 /* A ring reset is refused, the full one works: again and again. */
 TEST_F_TIMEOUT(reset, reset_full_storm, 60)
 {
-	unsigned int rounds = self->timeout >= 0 ? 6 : 2, round;
+	unsigned int rounds = self->timeout >= 0 ? 3 : 2, round;
 	uint64_t resets = npu_vdev_stat("resets");
 	struct npu_stream s;
 
@@ -193,7 +204,8 @@ TEST_F(reset, wedged_uevent)
 	TH_LOG("%d late writes, none landed", (int)late);
 	close(events);
 	NPU_VDEV("reset-faults");
-	ASSERT_EQ(0, npu_rebind(self->pci));
+	ASSERT_EQ(0, npu_unbind(self->pci));
+	ASSERT_EQ(0, bind_again(self->pci, self->timeout));
 	EXPECT_EQ(1, npu_device_works());
 }
 
@@ -233,7 +245,7 @@ TEST_F(reset, device_gone)
 	self->fd = -1;
 	EXPECT_EQ(0, npu_unbind(self->pci));
 	NPU_VDEV("reset-faults");
-	ASSERT_EQ(0, npu_bind(self->pci));
+	ASSERT_EQ(0, bind_again(self->pci, self->timeout));
 	EXPECT_EQ(1, npu_device_works());
 }
 
@@ -294,7 +306,7 @@ TEST_F(reset, probe_refused)
 			EXPECT_EQ(0, npu_unbind(self->pci));
 		}
 	}
-	ASSERT_EQ(0, npu_bind(self->pci));
+	ASSERT_EQ(0, bind_again(self->pci, self->timeout));
 	EXPECT_EQ(1, npu_device_works());
 }
 

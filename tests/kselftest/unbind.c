@@ -345,6 +345,8 @@ TEST_F(unbind, runtime_suspend)
 	ASSERT_EQ(0, npu_buf_init(self->fd, &buf, 8192, NPU_BASE));
 	dma_buf = npu_export(self->fd, buf.handle);
 	ASSERT_LE(0, dma_buf);
+	/* a mapping keeps the file open */
+	munmap(buf.map, buf.size);
 	for (i = 0; i < 2; i++) {
 		close(self->fd);
 		self->fd = -1;
@@ -364,7 +366,6 @@ TEST_F(unbind, runtime_suspend)
 	self->fd = -1;
 	EXPECT_TRUE(wait_for_status(path, "suspended"));
 	close(dma_buf);
-	munmap(buf.map, buf.size);
 	EXPECT_EQ(0, npu_unbind(self->pci));
 	EXPECT_EQ(0, npu_bind(self->pci));
 	EXPECT_EQ(1, npu_device_works());
