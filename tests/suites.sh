@@ -48,7 +48,7 @@ readme()
 {
 	sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' > "$O/readme.c"
 	ok "README: C11" gcc -std=c11 -Wall -Wextra -Werror -Wno-missing-field-initializers -Iuapi \
-		-Ilib/include -o "$O/readme" "$O/readme.c" -L"$O" -lnpu -Wl,-rpath,"$PWD/$O"
+		-Ilib/include -o "$O/readme" "$O/readme.c" -L"$O" -lnpu -Wl,-rpath,"$(realpath "$O")"
 	ok "README: result" test "$("$O/readme")" = "f8e4m3 0x38 is 1"
 }
 
@@ -171,7 +171,7 @@ suite golden golden
 suite kern kern
 suite kern32 kern32
 suite neon neon
-suite cli env NPU="$PWD/$O/npu" tests/cli/run.sh
+suite cli env NPU="$O/npu" tests/cli/run.sh
 suite sanitized sanitized
 suite threads threads
 suite fuzz fuzz
