@@ -171,6 +171,7 @@ suite golden golden
 suite kern kern
 suite kern32 kern32
 suite neon neon
+suite staging tests/unit/compile/run.sh
 suite cli env NPU="$O/npu" tests/cli/run.sh
 suite sanitized sanitized
 suite threads threads
@@ -178,4 +179,5 @@ suite fuzz fuzz
 suite valgrind valgrind_demo
 suite lint lint
 suite driver tests/vm/driver-lint.sh
+suite vm-judge tests/vm/test_verdict.sh
 suite vm $MAKE O="$O" check-vm
