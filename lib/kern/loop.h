@@ -13,6 +13,10 @@
 
 #include "level.h"
 
+#ifndef PREFETCH_BYTES
+#define PREFETCH_BYTES 4096
+#endif
+
 /* Fills @v from the bytes at @s; @ctx is the kernel's tables, in registers. */
 typedef void step_fn(VEC *v, const uint8_t *s, const void *ctx);
 
@@ -61,6 +65,10 @@ static ALWAYS_INLINE size_t loop_units(uint8_t *d, const uint8_t *s, size_t n, b
 		VEC v[STEP_MAX];
 
 		shape.step(v, s, ctx);
+		/* what is streamed comes from memory as well */
+		for (unsigned int i = 0; stream && i < shape.unit * shape.in_bits / 8;
+		     i += LINE_BYTES)
+			__builtin_prefetch(s + i + PREFETCH_BYTES);
 		UNROLL
 		for (unsigned int i = 0; i < shape.outs; i++) {
 			if (stream)

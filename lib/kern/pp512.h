@@ -17,7 +17,7 @@
 
 #define GROUP 16
 /* Elements ahead: two groups. */
-#define PREFETCH (2 * GROUP * NPU_KERN_BLOCK)
+#define PREFETCH (4 * GROUP * NPU_KERN_BLOCK)
 
 struct group {
 	struct npu_pp_run *run;
