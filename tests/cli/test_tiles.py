@@ -139,3 +139,34 @@ def test_large_offsets():
     with open("out.bin", "rb") as f:
         f.seek((1 << 28) + 8)
         ok(f.read(1) == b"\x40" and os.path.getsize("out.bin") == (1 << 28) + 16, "the last block is right")
+
+
+def on_terminal(args):
+    """What a terminal on standard error sees, and the exit status."""
+    master, slave = os.openpty()
+    p = subprocess.Popen([NPU] + args, stderr=slave, stdin=subprocess.DEVNULL)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            part = os.read(master, 4096)
+        except OSError:      # the other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(master)
+    return seen, p.wait()
+
+
+def test_progress_bar():
+    """A bar on a terminal, wiped when the work is done; none with -q."""
+    with open("big.bin", "wb") as f:
+        f.truncate(3 << 29)
+    args = ["preprocess", *DEVICE, "--cpu", "scalar", "--threads", "1", "--type", "bf16", "big.bin", "-o",
+            "/dev/null", "--out-format", "raw"]
+    seen, status = on_terminal(args)
+    ok(status == 0 and b"\r[#" in seen and b"MB/s" in seen, f"a bar: {seen[:60]!r}")
+    ok(seen.endswith(b"\r\x1b[K"), f"which is wiped: {seen[-20:]!r}")
+    seen, status = on_terminal(args + ["-q"])
+    ok(status == 0 and seen == b"", f"none with -q: {seen[:60]!r}")
