@@ -47,7 +47,7 @@ static inline int npu_sched_job_init(struct drm_sched_job *job, struct drm_sched
 
 /*
  * Gives a job back from timedout_job() to the scheduler, which frees it when
- * its finished fence has signalled. The scheduler must be started already.
+ * its finished fence has signalled, now or when it is started.
  */
 static inline enum drm_gpu_sched_stat npu_sched_job_return(struct drm_sched_job *job)
 {
@@ -60,7 +60,8 @@ static inline enum drm_gpu_sched_stat npu_sched_job_return(struct drm_sched_job 
 	list_add(&job->list, &sched->pending_list);
 	spin_unlock(&sched->job_list_lock);
 	/* Nothing else that is exported queues the work that frees jobs. */
-	drm_sched_wqueue_start(sched);
+	if (!READ_ONCE(sched->pause_submit))
+		drm_sched_wqueue_start(sched);
 
 	return DRM_GPU_SCHED_STAT_NOMINAL;
 #endif

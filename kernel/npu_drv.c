@@ -19,6 +19,7 @@
 #include "npu_drv.h"
 #include "npu_gem.h"
 #include "npu_hw.h"
+#include "npu_pm.h"
 #include "npu_queue.h"
 #include "npu_reset.h"
 #include "npu_submit.h"
@@ -41,6 +42,7 @@ static void npu_client_release(struct kref *ref)
 	struct npu_device *npu = client->npu;
 
 	npu_vm_fini(&client->vm);
+	npu_pm_put(npu);
 	xa_destroy(&client->queues);
 	kfree(client);
 	drm_dev_put(&npu->drm);
@@ -55,10 +57,16 @@ static int npu_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct npu_device *npu = to_npu_device(drm);
 	struct npu_client *client;
+	int ret;
 
 	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 	if (!client)
 		return -ENOMEM;
+	ret = npu_pm_get(npu);
+	if (ret) {
+		kfree(client);
+		return ret;
+	}
 	kref_init(&client->ref);
 	drm_dev_get(drm);
 	client->npu = npu;
@@ -297,8 +305,12 @@ static int npu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return ret;
 
 	npu_debugfs_init(npu);
+	ret = drm_dev_register(&npu->drm, 0);
+	if (ret)
+		return ret;
+	npu_pm_init(npu);
 
-	return drm_dev_register(&npu->drm, 0);
+	return 0;
 }
 
 /* What still holds the device afterwards finds it unplugged. */
@@ -306,6 +318,7 @@ static void npu_remove(struct pci_dev *pdev)
 {
 	struct npu_device *npu = pci_get_drvdata(pdev);
 
+	npu_pm_fini(npu);
 	drm_dev_unplug(&npu->drm);
 	npu_reset_stop(npu);
 	npu_hw_fini_irq(npu);
@@ -332,6 +345,7 @@ static struct pci_driver npu_pci_driver = {
 	.remove = npu_remove,
 	.shutdown = npu_shutdown,
 	.dev_groups = npu_groups,
+	.driver.pm = pm_ptr(&npu_pm_ops),
 };
 
 static int __init npu_init(void)

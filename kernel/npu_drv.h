@@ -67,9 +67,10 @@ struct npu_caps {
  * @mmu_lock: one invalidation at a time; protects @mmu_seq and @reset_gen
  * @mmu_seq: number of the last invalidation
  * @asids: ASIDs in use
- * @bos_lock: protects @bos and the end of BOs' DMA mappings. Taken outside of
- *	any reservation lock
+ * @bos_lock: protects @bos and the end of BOs' DMA mappings. Taken within the DRM
+ *	core's lock of object names and outside of any reservation lock
  * @bos: all BOs, for the removal of the device
+ * @mapped_bytes: bytes of BOs that are mapped for DMA
  * @vms_lock: protects @vms and the end of page tables' DMA mappings. Taken
  *	outside of any &struct npu_vm.lock
  * @vms: all address spaces, for the removal of the device
@@ -80,9 +81,13 @@ struct npu_caps {
  * @reset_seq: number of the last full reset request
  * @resets: full resets so far; written on @reset_wq only
  * @stop_work: stops everything for the removal
+ * @pause_work: stops everything for sleep
+ * @resume_work: sets the device up after sleep
  * @fault_work: reads the fault registers
  * @wedged_work: sends the uevent
  * @wedged: all resets failed; bus mastering is off. Written on @reset_wq only
+ * @paused: schedulers are to stay stopped, for sleep. Written on @reset_wq only
+ * @asleep: the device has lost all state; set under @mmu_lock
  * @stopped: the device was removed. Written on @reset_wq only
  * @quiesced: completed when a removed device can't reach memory any more
  */
@@ -101,6 +106,7 @@ struct npu_device {
 
 	struct mutex bos_lock;	/* bos, end of their DMA mappings */
 	struct list_head bos;
+	atomic64_t mapped_bytes;
 	struct mutex vms_lock;	/* vms, end of their DMA mappings */
 	struct list_head vms;
 
@@ -110,9 +116,13 @@ struct npu_device {
 	u32 reset_seq;
 	unsigned int resets;
 	struct work_struct stop_work;
+	struct work_struct pause_work;
+	struct work_struct resume_work;
 	struct work_struct fault_work;
 	struct work_struct wedged_work;
 	bool wedged;
+	bool paused;
+	bool asleep;
 	bool stopped;
 	struct completion quiesced;
 };
@@ -123,14 +133,15 @@ struct npu_device {
  * @npu: device, a reference
  * @vm: address space
  * @queues: struct npu_queue by id
- * @busy_ns: time that jobs ran on each ring, added up when they end
+ * @busy_ns: time that jobs ran on each ring, added up when they end; under the
+ *	ring's lock
  */
 struct npu_client {
 	struct kref ref;
 	struct npu_device *npu;
 	struct npu_vm vm;
 	struct xarray queues;
-	atomic64_t busy_ns[NPU_RING_COUNT];
+	u64 busy_ns[NPU_RING_COUNT];
 };
 
 static inline struct npu_device *to_npu_device(struct drm_device *drm)

@@ -14,6 +14,19 @@
 #include "npu_gem.h"
 #include "npu_vm.h"
 
+/* Unmapping alone won't do: exporters may keep it until the attachment ends. */
+static void npu_bo_detach(struct npu_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+	struct dma_buf_attachment *attach = obj->import_attach;
+
+	bo->detached.dmabuf = attach->dmabuf;
+	obj->import_attach = &bo->detached;
+	dma_buf_unmap_attachment_unlocked(attach, bo->sgt, DMA_BIDIRECTIONAL);
+	dma_buf_detach(attach->dmabuf, attach);
+	bo->base.sgt = NULL;
+}
+
 /*
  * The scatter table is the driver's, not the shmem helper's: that one would
  * unmap it when the last user goes, which may be long after the device went.
@@ -25,10 +38,9 @@ static void npu_bo_unmap_dma(struct npu_bo *bo)
 	if (!bo->sgt)
 		return;
 
+	atomic64_sub(obj->size, &to_npu_device(obj->dev)->mapped_bytes);
 	if (drm_gem_is_imported(obj)) {
-		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt,
-						  DMA_BIDIRECTIONAL);
-		bo->base.sgt = NULL;
+		npu_bo_detach(bo);
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, DMA_BIDIRECTIONAL, 0);
 		sg_free_table(bo->sgt);
@@ -59,6 +71,7 @@ static int npu_bo_map_pages_locked(struct npu_bo *bo)
 	if (ret)
 		goto err_free;
 	bo->sgt = sgt;
+	atomic64_add(obj->size, &to_npu_device(obj->dev)->mapped_bytes);
 
 	return 0;
 
@@ -97,6 +110,8 @@ void npu_gem_unmap_all_dma(struct npu_device *npu)
 {
 	struct npu_bo *bo;
 
+	/* Under this one PRIME looks at attachments, and makes imports. */
+	guard(mutex)(&npu->drm.object_name_lock);
 	guard(mutex)(&npu->bos_lock);
 	list_for_each_entry(bo, &npu->bos, node) {
 		bool pinned = bo->sgt && !drm_gem_is_imported(&bo->base.base);
@@ -112,6 +127,7 @@ static void npu_gem_free(struct drm_gem_object *obj)
 {
 	struct npu_device *npu = to_npu_device(obj->dev);
 	struct npu_bo *bo = to_npu_bo(obj);
+	struct dma_buf *dma_buf = NULL;
 
 	scoped_guard(mutex, &npu->bos_lock) {
 		bool pinned = bo->sgt && !drm_gem_is_imported(obj);
@@ -121,7 +137,14 @@ static void npu_gem_free(struct drm_gem_object *obj)
 		if (pinned)
 			drm_gem_shmem_unpin(&bo->base);
 	}
+	if (drm_gem_is_imported(obj)) {
+		dma_buf = obj->import_attach->dmabuf;
+		obj->import_attach = NULL;
+	}
 	drm_gem_shmem_free(&bo->base);
+	/* It has the reservation object. */
+	if (dma_buf)
+		dma_buf_put(dma_buf);
 }
 
 /* A handle goes, and with it the mapping in its file. */
@@ -207,6 +230,7 @@ struct drm_gem_object *npu_gem_prime_import_sg_table(struct drm_device *drm,
 	if (IS_ERR(obj))
 		return obj;
 	to_npu_bo(obj)->sgt = sgt;
+	atomic64_add(obj->size, &npu->mapped_bytes);
 	npu_gem_list(npu, to_npu_bo(obj));
 
 	return obj;

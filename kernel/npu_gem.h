@@ -2,6 +2,7 @@
 #ifndef _NPU_GEM_H_
 #define _NPU_GEM_H_
 
+#include <linux/dma-buf.h>
 #include <drm/drm_gem_shmem_helper.h>
 
 struct npu_device;
@@ -13,11 +14,14 @@ struct npu_device;
  * @sgt: pages mapped for the device's DMA; NULL before the first bind, and again
  *	after the removal of the device. Created under the reservation lock. An
  *	import has it from the start; its exporter owns it
+ * @detached: stands for an import's attachment after its end: the object is still
+ *	an import, and &dma_buf_attachment.dmabuf a reference
  */
 struct npu_bo {
 	struct drm_gem_shmem_object base;
 	struct list_head node;
 	struct sg_table *sgt;
+	struct dma_buf_attachment detached;
 };
 
 static inline struct npu_bo *to_npu_bo(struct drm_gem_object *obj)

@@ -93,7 +93,6 @@ void npu_job_complete(struct npu_job *job, const struct npu_completion *c, u64 b
 	int error = 0;
 
 	trace_npu_job_done(job, c, busy_ns);
-	atomic64_add(busy_ns, &job->queue->client->busy_ns[job->queue->ring->id]);
 	if (le32_to_cpu(c->status) == NPU_STATUS_FAULT) {
 		const struct npu_fault fault = {
 			.rule = le32_to_cpu(c->rule),

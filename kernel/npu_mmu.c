@@ -274,7 +274,7 @@ void npu_mmu_invalidate(struct npu_device *npu, unsigned int asid)
 	int ret;
 
 	guard(mutex)(&npu->mmu_lock);
-	if (npu_wedged(npu))
+	if (npu_wedged(npu) || npu->asleep)
 		return;
 
 	resets = READ_ONCE(npu->resets);

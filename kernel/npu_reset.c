@@ -105,6 +105,8 @@ static void npu_stop_scheds(struct npu_device *npu, struct npu_ring *except)
 
 static void npu_start_scheds(struct npu_device *npu, struct npu_ring *except)
 {
+	if (npu->paused)
+		return;
 	for (unsigned int i = 0; i < NPU_RING_COUNT; i++)
 		if (&npu->rings[i] != except)
 			drm_sched_wqueue_start(&npu->rings[i].sched);
@@ -129,10 +131,8 @@ static void npu_reset_all(struct npu_device *npu, struct npu_ring *guilty)
 
 /*
  * Is there a job over its time, or did the time-out come to one that just began?
- * The scheduler's clock starts earlier than ours and ticks otherwise, so don't be
- * exact: the next time-out would be as long again.
  */
-static bool npu_ring_overdue(struct npu_ring *ring)
+static bool npu_ring_overdue(struct npu_ring *ring, unsigned int limit_ms)
 {
 	s64 ms;
 
@@ -142,11 +142,11 @@ static bool npu_ring_overdue(struct npu_ring *ring)
 		ms = ktime_ms_delta(ktime_get(), ring->start);
 	}
 
-	return ms >= ring->npu->timeout_ms / 2;
+	return ms >= limit_ms;
 }
 
 /* What counts is what the ring has. Its scheduler is stopped. */
-static void npu_reset_if_hung(struct npu_ring *ring)
+static void npu_reset_if_hung(struct npu_ring *ring, unsigned int limit_ms)
 {
 	struct npu_device *npu = ring->npu;
 	u32 rule = NPU_RULE_HANG;
@@ -154,7 +154,7 @@ static void npu_reset_if_hung(struct npu_ring *ring)
 
 	/* An interrupt may have been lost, or may be late. */
 	npu_ring_process(ring);
-	if (npu->stopped || npu->wedged || !npu_ring_overdue(ring))
+	if (npu->stopped || npu->wedged || !npu_ring_overdue(ring, limit_ms))
 		return;
 
 	if (ring->broken)
@@ -187,8 +187,17 @@ static void npu_reset_if_hung(struct npu_ring *ring)
  */
 void npu_reset_hung(struct npu_ring *ring)
 {
+	struct npu_device *npu = ring->npu;
+
+	if (npu->paused)
+		return;
+
 	drm_sched_wqueue_stop(&ring->sched);
-	npu_reset_if_hung(ring);
+	/*
+	 * The scheduler's clock starts earlier than ours and ticks otherwise, so
+	 * don't be exact: the next time-out would be as long again.
+	 */
+	npu_reset_if_hung(ring, npu->timeout_ms / 2);
 	drm_sched_wqueue_start(&ring->sched);
 }
 
@@ -242,6 +251,56 @@ void npu_reset_stop(struct npu_device *npu)
 	cancel_work_sync(&npu->wedged_work);
 }
 
+/* Waits for the end of what the ring runs; there is a limit to that. */
+static void npu_drain_ring(struct npu_ring *ring)
+{
+	npu_ring_process(ring);
+	while (READ_ONCE(ring->job) && !ring->npu->wedged) {
+		usleep_range(1000, 2000);
+		npu_reset_if_hung(ring, ring->npu->timeout_ms);
+	}
+}
+
+static void npu_pause_work(struct work_struct *work)
+{
+	struct npu_device *npu = container_of(work, struct npu_device, pause_work);
+
+	npu_stop_scheds(npu, NULL);
+	npu->paused = true;
+	for (unsigned int i = 0; i < NPU_RING_COUNT; i++)
+		npu_drain_ring(&npu->rings[i]);
+}
+
+/* Lets running jobs end and starts no others. */
+void npu_reset_pause(struct npu_device *npu)
+{
+	queue_work(npu->reset_wq, &npu->pause_work);
+	flush_work(&npu->pause_work);
+}
+
+static void npu_resume_work(struct work_struct *work)
+{
+	struct npu_device *npu = container_of(work, struct npu_device, resume_work);
+
+	if (!npu->wedged) {
+		if (npu_reset_device(npu))
+			npu_wedge(npu);
+		else
+			npu_hw_start(npu);
+	}
+	/* No job has run meanwhile, so there was nothing to invalidate. */
+	WRITE_ONCE(npu->asleep, false);
+	npu->paused = false;
+	npu_start_scheds(npu, NULL);
+}
+
+/* Sets the device up and lets jobs run. */
+void npu_reset_resume(struct npu_device *npu)
+{
+	queue_work(npu->reset_wq, &npu->resume_work);
+	flush_work(&npu->resume_work);
+}
+
 /*
  * drm_dev_wedged_event() is of no use here: it takes the primary minor, which
  * an accel device does not have.
@@ -263,6 +322,8 @@ int npu_reset_init(struct npu_device *npu)
 {
 	INIT_WORK(&npu->reset_work, npu_reset_work);
 	INIT_WORK(&npu->stop_work, npu_stop_work);
+	INIT_WORK(&npu->pause_work, npu_pause_work);
+	INIT_WORK(&npu->resume_work, npu_resume_work);
 	INIT_WORK(&npu->wedged_work, npu_wedged_work);
 	init_completion(&npu->quiesced);
 

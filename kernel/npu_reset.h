@@ -12,5 +12,7 @@ void npu_reset_hung(struct npu_ring *ring);
 void npu_reset_broken_work(struct work_struct *work);
 void npu_reset_request(struct npu_device *npu, unsigned int resets);
 void npu_reset_stop(struct npu_device *npu);
+void npu_reset_pause(struct npu_device *npu);
+void npu_reset_resume(struct npu_device *npu);
 
 #endif

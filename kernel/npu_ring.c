@@ -138,6 +138,38 @@ static bool npu_completion_valid(const struct npu_job *job, const struct npu_com
 	       le64_to_cpu(c->clock_end) >= le64_to_cpu(c->clock_start);
 }
 
+static u64 npu_ring_elapsed_ns(struct npu_ring *ring)
+{
+	return ktime_to_ns(ktime_sub(ktime_get(), ring->start));
+}
+
+/* The job is no longer the device's. Returns how long it was. */
+static u64 npu_ring_clear_job_locked(struct npu_ring *ring)
+{
+	u64 busy = npu_ring_elapsed_ns(ring);
+
+	lockdep_assert_held(&ring->lock);
+	ring->busy_ns += busy;
+	ring->job->queue->client->busy_ns[ring->id] += busy;
+	ring->job = NULL;
+
+	return busy;
+}
+
+/* Time that jobs of a client, or of all, have run until now. */
+u64 npu_ring_busy_ns(struct npu_ring *ring, struct npu_client *client)
+{
+	u64 busy;
+
+	scoped_guard(spinlock_irq, &ring->lock) {
+		busy = client ? client->busy_ns[ring->id] : ring->busy_ns;
+		if (ring->job && (!client || ring->job->queue->client == client))
+			busy += npu_ring_elapsed_ns(ring);
+	}
+
+	return busy;
+}
+
 /* Has the running job ended? If so, ends it. May run anywhere; true if it has. */
 bool npu_ring_process(struct npu_ring *ring)
 {
@@ -159,9 +191,7 @@ bool npu_ring_process(struct npu_ring *ring)
 			queue_work(ring->npu->reset_wq, &ring->broken_work);
 			return true;
 		}
-		ring->job = NULL;
-		busy = ktime_to_ns(ktime_sub(ktime_get(), ring->start));
-		ring->busy_ns += busy;
+		busy = npu_ring_clear_job_locked(ring);
 	}
 
 	npu_job_complete(job, &c, busy);
@@ -185,10 +215,9 @@ struct npu_job *npu_ring_take_job(struct npu_ring *ring)
 
 	scoped_guard(spinlock_irq, &ring->lock) {
 		job = ring->job;
-		ring->job = NULL;
 		ring->broken = false;
 		if (job)
-			ring->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), ring->start));
+			npu_ring_clear_job_locked(ring);
 	}
 
 	return job;

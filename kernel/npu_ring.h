@@ -9,6 +9,7 @@
 
 #include "npu_regs.h"
 
+struct npu_client;
 struct npu_device;
 struct npu_job;
 
@@ -71,6 +72,8 @@ void npu_ring_run(struct npu_ring *ring, struct npu_job *job);
 bool npu_ring_process(struct npu_ring *ring);
 void npu_ring_break(struct npu_ring *ring);
 struct npu_job *npu_ring_take_job(struct npu_ring *ring);
+
+u64 npu_ring_busy_ns(struct npu_ring *ring, struct npu_client *client);
 
 const char *npu_ring_name(unsigned int id);
 const char *npu_ring_engine(unsigned int id);

@@ -16,28 +16,15 @@ void npu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 
 	for (unsigned int i = 0; i < NPU_RING_COUNT; i++)
 		drm_printf(p, "drm-engine-%s:\t%llu ns\n", npu_ring_engine(i),
-			   (u64)atomic64_read(&client->busy_ns[i]));
+			   npu_ring_busy_ns(&client->npu->rings[i], client));
 	drm_show_memory_stats(p, file);
-}
-
-static u64 npu_ring_busy_ns(struct npu_ring *ring)
-{
-	u64 busy;
-
-	scoped_guard(spinlock_irq, &ring->lock) {
-		busy = ring->busy_ns;
-		if (ring->job)
-			busy += ktime_to_ns(ktime_sub(ktime_get(), ring->start));
-	}
-
-	return busy;
 }
 
 static ssize_t npu_busy_show(struct device *dev, char *buf, unsigned int id)
 {
 	struct npu_device *npu = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%llu\n", div_u64(npu_ring_busy_ns(&npu->rings[id]), 1000));
+	return sysfs_emit(buf, "%llu\n", div_u64(npu_ring_busy_ns(&npu->rings[id], NULL), 1000));
 }
 
 static ssize_t fetch_main_busy_us_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -58,10 +45,36 @@ static ssize_t preprocess_busy_us_show(struct device *dev, struct device_attribu
 }
 static DEVICE_ATTR_RO(preprocess_busy_us);
 
+/* Bytes of buffer objects that are pinned and mapped for the device. */
+static ssize_t memory_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct npu_device *npu = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&npu->mapped_bytes));
+}
+static DEVICE_ATTR_RO(memory_bytes);
+
+static ssize_t resets_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct npu_device *npu = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(npu->resets));
+}
+static DEVICE_ATTR_RO(resets);
+
+static ssize_t wedged_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", npu_wedged(dev_get_drvdata(dev)));
+}
+static DEVICE_ATTR_RO(wedged);
+
 static struct attribute *npu_attrs[] = {
 	&dev_attr_fetch_main_busy_us.attr,
 	&dev_attr_fetch_sub_busy_us.attr,
 	&dev_attr_preprocess_busy_us.attr,
+	&dev_attr_memory_bytes.attr,
+	&dev_attr_resets.attr,
+	&dev_attr_wedged.attr,
 	NULL
 };
 
