@@ -58,7 +58,7 @@ TEST_F(device, fdinfo)
 	EXPECT_EQ(1 << 20, fdinfo_value(text, "drm-resident-memory"));
 	EXPECT_EQ(0, fdinfo_value(text, "drm-active-memory"));
 
-	blocker = npu_block(NPU_RING_FETCH_MAIN, 300);
+	blocker = npu_block(NPU_RING_FETCH_MAIN, 600);
 	ASSERT_LE(0, blocker);
 	npu_stream_init(&s);
 	for (i = 0; i < 8; i++)
