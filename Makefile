@@ -67,7 +67,8 @@ TENSOR_OBJ := $(filter $(O)/tools/npu/tensor/%,$(TOOL_OBJ))
 VDEV_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/vdev/*.c))
 DEMO_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/demo/*.c))
 $(VDEV_OBJ): CPPFLAGS += -Ilib -Ikernel
-$(TOOL_OBJ) $(DEMO_OBJ): CPPFLAGS += -Itools/npu -DNPU_TOOL_VERSION='"$(VERSION)"'
+$(VDEV_OBJ) $(TOOL_OBJ) $(DEMO_OBJ): CPPFLAGS += -DNPU_TOOL_VERSION='"$(VERSION)"'
+$(TOOL_OBJ) $(DEMO_OBJ): CPPFLAGS += -Itools/npu
 
 $(O)/tools/%.o: tools/%.c
 	@mkdir -p $(@D)
