@@ -51,6 +51,8 @@ checkpatch() {
 			--max-line-length=100 --show-types --ignore "$ignore" -f "$file" 2>&1)
 		[ -z "$said" ] || printf '%s\n' "$said" >&2
 	done
+	# It keeps a list of names where it runs.
+	rm -f .checkpatch-camelcase.*
 }
 
 files=$(tests/vm/fetch.sh source-files) || exit 1
