@@ -122,8 +122,9 @@ static ALWAYS_INLINE bool may_clamp(const struct group *g, unsigned int i,
 
 static void count_clamped(struct group *g, unsigned int i, enum npu_kern_pp_mode mode)
 {
-	const uint16_t *src = g->src + i * NPU_KERN_BLOCK;
+	uint16_t src[NPU_KERN_BLOCK];
 
+	memcpy(src, g->src + i * NPU_KERN_BLOCK, sizeof(src));
 	for (unsigned int j = 0; j < NPU_KERN_BLOCK; j++) {
 		uint32_t magnitude = src[j] & 0x7fff, bits = magnitude << 16;
 		float x;

@@ -253,10 +253,11 @@ static void test_exhaustive(const struct kernel *f, const struct npu_kern *scala
 {
 	static uint16_t all[65536];
 	static uint8_t a[65536 * 4], b[65536 * 4];
-	size_t n = f->in_bits == 4 ? 512 : 1u << f->in_bits;
+	size_t n;
 
 	if (f->in_bits > 16)
 		return;
+	n = f->in_bits == 4 ? 512 : 1u << f->in_bits;
 	for (unsigned int i = 0; i < 65536; i++)
 		all[i] = (uint16_t)i;
 	if (f->in_bits < 16)
