@@ -16,7 +16,8 @@ static const char help[] =
 	"sets (input and output together) of 16 KiB, 256 KiB and 256 MiB. The bound is a loop\n"
 	"that reads and writes the same bytes and does nothing with them, the better of plain\n"
 	"and non-temporal stores; memcpy counts bytes read plus bytes written. All are\n"
-	"measured in turns; the best repetition counts. Then what a job costs to submit.\n"
+	"measured in turns, in CPU time; the best repetition counts. Then what a job costs\n"
+	"to submit.\n"
 	"\n"
 	"  --job NAME             only this one\n"
 	"  --level LEVEL          only this one (default: all that work here)\n"
@@ -142,11 +143,11 @@ static void take_turn(struct turns *t, const struct bench_memory *m, unsigned in
 	/* one call to warm up what the contender before has left */
 	if (calls > 1 && !run_once(t, m, who))
 		return;
-	start = bench_now();
+	start = bench_cpu_now();
 	for (unsigned int i = 0; i < calls; i++)
 		if (!run_once(t, m, who))
 			return;
-	seconds = (bench_now() - start) / calls;
+	seconds = (bench_cpu_now() - start) / calls;
 	if (t->best[who] == 0 || seconds < t->best[who])
 		t->best[who] = seconds;
 }

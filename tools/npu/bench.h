@@ -44,8 +44,9 @@ extern const unsigned int bench_job_count;
 int bench_memory_new(struct bench_memory *m, size_t bytes);
 void bench_memory_fill(struct bench_memory *m, bool bf16);
 
-/* Monotonic, in seconds. */
+/* Seconds on the clock, and of this thread: work that nobody shares is not charged for others. */
 double bench_now(void);
+double bench_cpu_now(void);
 
 /*
  * Reads and writes as many bytes as the job does with @n elements, and does nothing else; past

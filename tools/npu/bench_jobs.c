@@ -139,12 +139,22 @@ const struct bench_job bench_jobs[] = {
 
 const unsigned int bench_job_count = ARRAY_SIZE(bench_jobs);
 
-double bench_now(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double bench_now(void)
+{
+	return seconds_of(CLOCK_MONOTONIC);
+}
+
+double bench_cpu_now(void)
+{
+	return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void *map(size_t bytes)
