@@ -118,10 +118,11 @@ static void test_not_allowed(void **state)
 	}
 	pid = fork();
 	if (!pid) {
-		if (setgid(65534) || setuid(65534))
+		/* From inside, as the folders above may be closed to others. */
+		if (chdir(root) || setgid(65534) || setuid(65534))
 			_exit(2);
-		_exit(npu_open_node(sys, path, &fd) != -EACCES ||
-		      !strstr(npu_last_error(), path) ||
+		_exit(npu_open_node(sys, "dev/accel2", &fd) != -EACCES ||
+		      !strstr(npu_last_error(), "dev/accel2") ||
 		      (!strstr(npu_last_error(), "group root") &&
 		       !strstr(npu_last_error(), "group 0")) ||
 		      !strstr(npu_last_error(), "0660"));
