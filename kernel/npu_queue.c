@@ -8,6 +8,7 @@
 #include "npu_compat.h"
 #include "npu_drv.h"
 #include "npu_queue.h"
+#include "npu_reset.h"
 #include "npu_trace.h"
 
 struct npu_queue *npu_queue_lookup(struct npu_client *client, u32 id)
@@ -54,7 +55,7 @@ static void npu_queue_close(struct npu_queue *queue)
 {
 	scoped_guard(mutex, &queue->lock)
 		queue->closed = true;
-	drm_sched_entity_fini(&queue->entity);
+	npu_reset_kill_entity(queue->ring, &queue->entity);
 	npu_queue_put(queue);
 }
 

@@ -251,6 +251,44 @@ void npu_reset_stop(struct npu_device *npu)
 	cancel_work_sync(&npu->wedged_work);
 }
 
+/**
+ * struct npu_kill - request to end a scheduler's entity
+ * @work: on the reset workqueue
+ * @ring: its ring
+ * @entity: what to end
+ */
+struct npu_kill {
+	struct work_struct work;
+	struct npu_ring *ring;
+	struct drm_sched_entity *entity;
+};
+
+static void npu_kill_work(struct work_struct *work)
+{
+	struct npu_kill *kill = container_of(work, struct npu_kill, work);
+	struct npu_ring *ring = kill->ring;
+
+	drm_sched_wqueue_stop(&ring->sched);
+	drm_sched_entity_fini(kill->entity);
+	if (!ring->npu->paused)
+		drm_sched_wqueue_start(&ring->sched);
+}
+
+/*
+ * drm_sched_entity_fini() with the scheduler stopped. Else what is about to run
+ * a job of the entity may put it back into the tree of those that have jobs,
+ * after it was taken out for good.
+ */
+void npu_reset_kill_entity(struct npu_ring *ring, struct drm_sched_entity *entity)
+{
+	struct npu_kill kill = { .ring = ring, .entity = entity };
+
+	INIT_WORK_ONSTACK(&kill.work, npu_kill_work);
+	queue_work(ring->npu->reset_wq, &kill.work);
+	flush_work(&kill.work);
+	destroy_work_on_stack(&kill.work);
+}
+
 /* Waits for the end of what the ring runs; there is a limit to that. */
 static void npu_drain_ring(struct npu_ring *ring)
 {
