@@ -84,7 +84,8 @@ static ALWAYS_INLINE void i4_i32_any(bool nt, void *dst, const void *src, size_t
 	loop(dst, src, n, nt, NIBBLE_DWORD, &table);
 }
 
-static ALWAYS_INLINE void zps_i4_any(bool nt, int8_t *dst, const void *src, size_t n, int zero_point)
+static ALWAYS_INLINE void zps_i4_any(bool nt, int8_t *dst, const void *src, size_t n,
+				     int zero_point)
 {
 	__m512i table = _mm512_sub_epi8(bytes16(i4_i8_codes), _mm512_set1_epi8((char)zero_point));
 
@@ -102,7 +103,8 @@ static ALWAYS_INLINE void zps_i8_step(VEC *v, const uint8_t *s, const void *ctx)
 	}
 }
 
-static ALWAYS_INLINE void zps_i8_any(bool nt, int16_t *dst, const int8_t *src, size_t n, int zero_point)
+static ALWAYS_INLINE void zps_i8_any(bool nt, int16_t *dst, const int8_t *src, size_t n,
+				     int zero_point)
 {
 	__m512i zp = _mm512_set1_epi16((short)zero_point);
 
@@ -328,21 +330,24 @@ static ALWAYS_INLINE void f32_bf16_any(bool nt, void *dst, const void *src, size
 
 /* ---- lookups ---- */
 
-static ALWAYS_INLINE void lut_4_1_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_4_1_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t = bytes16(table);
 
 	loop(dst, src, n, nt, NIBBLE_BYTE, &t);
 }
 
-static ALWAYS_INLINE void lut_4_2_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_4_2_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t = _mm512_broadcast_i64x4(_mm256_loadu_si256(table));
 
 	loop(dst, src, n, nt, NIBBLE_WORD, &t);
 }
 
-static ALWAYS_INLINE void lut_4_4_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_4_4_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t = _mm512_loadu_si512(table);
 
@@ -371,7 +376,8 @@ static ALWAYS_INLINE void lut_8_2_step(VEC *v, const uint8_t *s, const void *ctx
 		v[i] = lookup256_words(ctx, load32_words(s + 32 * i));
 }
 
-static ALWAYS_INLINE void lut_8_2_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_8_2_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t[8];
 
@@ -408,7 +414,8 @@ static ALWAYS_INLINE void lut_8_1_step(VEC *v, const uint8_t *s, const void *ctx
 		_mm512_mask_mov_epi8(_mm512_srli_epi16(half[0], 8), 0xaaaaaaaaaaaaaaaa, half[1]));
 }
 
-static ALWAYS_INLINE void lut_8_1_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_8_1_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t[4];
 
@@ -445,7 +452,8 @@ static ALWAYS_INLINE void lut_8_4_step(VEC *v, const uint8_t *s, const void *ctx
 						_mm_loadu_si128((const void *)(s + 16 * i))));
 }
 
-static ALWAYS_INLINE void lut_8_4_any(bool nt, void *dst, const void *src, size_t n, const void *table)
+static ALWAYS_INLINE void lut_8_4_any(bool nt, void *dst, const void *src, size_t n,
+				      const void *table)
 {
 	__m512i t[16];
 

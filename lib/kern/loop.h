@@ -2,7 +2,8 @@
 /*
  * The loop around every element-wise kernel of the x86 levels. The including file defines before
  *	VEC, VEC_BYTES			its vector
- *	vec_store(p, v), vec_stream(p, v), stream_fence()	unaligned; aligned past the caches
+ *	vec_store(p, v)			unaligned
+ *	vec_stream(p, v), stream_fence()	aligned, past the caches
  *	part_load(buf, src, bytes, size)	@bytes into a buffer of @size that is then read whole
  *	part_store(dst, v, bytes)	the first @bytes of an array of vectors
  *

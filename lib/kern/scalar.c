@@ -222,8 +222,11 @@ static void pack27(uint8_t *dst, const uint16_t *x, unsigned int emax)
 	for (unsigned int i = 0; i < NPU_KERN_BLOCK; i++) {
 		uint32_t word = (uint32_t)fixed27(x[i], emax) & 0x7ffffff;
 
-		for (unsigned int bit = 0; bit < 27; bit++)
-			dst[(27 * i + bit) / 8] |= (uint8_t)((word >> bit & 1) << (27 * i + bit) % 8);
+		for (unsigned int bit = 0; bit < 27; bit++) {
+			unsigned int at = 27 * i + bit;
+
+			dst[at / 8] |= (uint8_t)((word >> bit & 1) << at % 8);
+		}
 	}
 }
 

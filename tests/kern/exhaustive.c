@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * make check-exhaustive: whole domains, a few minutes in all. Oracles are integer arithmetic or long
- * double, written from the documented numerics and not from scalar.c, which is under test here
+ * make check-exhaustive: whole domains, a few minutes in all. Oracles are integer arithmetic or
+ * long double, written from the documented numerics and not from scalar.c, which is under test here
  * as well.
  *
  *	exhaustive [--quick] [--level NAME]

@@ -143,8 +143,8 @@ void exhaustive_emax(void)
 			cases += (emax + 1) * 256.0;
 			for (unsigned int l = 0; l < level_count; l++)
 				if (ok[l])
-					ok[l] = batch_emax(levels[l], mode, blocks, bytes, saturated,
-							   emax < 255);
+					ok[l] = batch_emax(levels[l], mode, blocks, bytes,
+							   saturated, emax < 255);
 		}
 		for (unsigned int l = 0; l < level_count; l++)
 			count(ok[l]);
@@ -165,7 +165,8 @@ static unsigned int bit_length(uint64_t x)
 static struct quotient round24(uint64_t x, bool rest)
 {
 	unsigned int length = bit_length(x), drop = length > 24 ? length - 24 : 0;
-	uint64_t m = x >> drop, low = x & ((1ull << drop) - 1), half = drop ? 1ull << (drop - 1) : 0;
+	uint64_t m = x >> drop, low = x & ((1ull << drop) - 1);
+	uint64_t half = drop ? 1ull << (drop - 1) : 0;
 
 	if (drop && (low > half || (low == half && (rest || m % 2))))
 		m++;

@@ -5,7 +5,7 @@
 if (!exists("csv")) csv = "bench.csv"
 if (!exists("svg")) svg = "performance.svg"
 
-set terminal svg size 1100,900 font "sans,12" background rgb "white"
+set terminal svg noenhanced size 1100,900 font "sans,12" background rgb "white"
 set output svg
 set datafile separator ","
 set multiplot layout 2,1 title "Share of the memory bound, one thread"
@@ -27,3 +27,5 @@ do for [name in "L2 DRAM"] {
 	plot for [level in levels] rows(level, name) using 6:xtic(1) title level
 }
 unset multiplot
+unset output
+system(sprintf("sed -i '1a <!-- SPDX-License-Identifier: MIT -->' '%s'", svg))
