@@ -265,6 +265,11 @@ static void test_fork(void **state)
 	enum child what;
 
 	for (what = 0; what < CHILDREN; what++) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #if defined(__SANITIZE_THREAD__)
 		/* ThreadSanitizer ends a child that starts threads. */
 		if (what == CHILD_OPENS)
