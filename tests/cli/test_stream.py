@@ -41,7 +41,7 @@ def test_round_trips():
         works("decode", "--data", name, "-o", name + ".txt")
         works("encode", name + ".txt", "-o", name + ".2")
         same(read(name + ".2"), read(name), f"{name}: decode --data, encode")
-        works("decode", "--all", name, "-o", name + ".txt")
+        works("decode", "--brief", name, "-o", name + ".txt")
         works("encode", "--into", name, name + ".txt", "-o", name + ".2")
         same(read(name + ".2"), read(name), f"{name}: decode, encode --into")
 
@@ -69,7 +69,7 @@ def test_edited():
     """A stream is changed by hand and run with the same buffers."""
     write("in.bin", bytes(range(64)))
     name = saved("run", "fetch", "--type", "i8", "--cast", "i32", "in.bin")
-    text = works("decode", name).out.decode()
+    text = works("decode", "--brief", name).out.decode()
     ok("cast_type=i32" in text and "src_type=i8" in text and "sink=memory" in text,
        "fields have symbolic names")
     ok("fetch i8" in text and "cast to i32" in text, "and words")

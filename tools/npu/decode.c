@@ -11,26 +11,26 @@ static const char help[] =
 	"usage: npu decode [options] STREAM [-o TEXT]\n"
 	"\n"
 	"Prints a command stream, or all jobs of a file of --save-stream, as text: one line a\n"
-	"command, key=value. A field that is not shown is 0. npu encode makes exactly the same\n"
+	"command, key=value, every field. npu encode makes exactly the same\n"
 	"stream of it again, also after it was edited.\n"
 	"\n"
 	"  -o FILE                instead of standard output\n"
 	"  --data                 what the buffers of a saved file hold, too: with it npu encode\n"
 	"                         makes the whole file again\n"
-	"  --all                  fields that are 0, too\n"
+	"  --brief                leave out fields that are 0\n"
 	"  --json                 the streams as JSON\n"
 	"  -h, --version\n";
 
-enum { ARG_ALL = 1, ARG_DATA };
+enum { ARG_BRIEF = 1, ARG_DATA };
 
 static const struct option own_options[] = {
-	{ "all", no_argument, NULL, ARG_ALL },
+	{ "brief", no_argument, NULL, ARG_BRIEF },
 	{ "data", no_argument, NULL, ARG_DATA },
 	{ 0 },
 };
 
 struct decode_args {
-	bool all;
+	bool brief;
 	bool data;
 };
 
@@ -38,8 +38,8 @@ static int handle(void *ctx, int id, const char *arg)
 {
 	struct decode_args *args = ctx;
 
-	if (id == ARG_ALL)
-		args->all = true;
+	if (id == ARG_BRIEF)
+		args->brief = true;
 	else
 		args->data = true;
 	return 0;
@@ -67,7 +67,7 @@ static void print_job(FILE *out, const struct saved_view *v, const struct decode
 	isa_print_fields(out, &isa_result, r, false);
 	for (uint32_t i = 0; i < v->job.bo_count; i++)
 		print_buffer(out, v, i, args->data);
-	isa_print(out, v->stream, v->job.stream_bytes, args->all);
+	isa_print(out, v->stream, v->job.stream_bytes, !args->brief);
 }
 
 static int decode_saved(FILE *out, json_t *list, const char *path, const void *data, size_t bytes,
@@ -106,7 +106,7 @@ static int decode(FILE *out, const char *path, const void *data, size_t bytes,
 	else if (list)
 		json_array_append_new(list, isa_json(data, bytes));
 	else
-		isa_print(out, data, bytes, args->all);
+		isa_print(out, data, bytes, !args->brief);
 	if (list && !ret) {
 		text = json_dumps(list, JSON_INDENT(2));
 		fprintf(out, "%s\n", text ? text : "[]");
