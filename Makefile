@@ -95,9 +95,12 @@ $(O)/man/%.1: Documentation/%.rst
 	$(call say,MAN,$@)rst2man $< $@
 
 install: $(O)/install/npu $(O)/libnpu.a $(O)/$(SONAME) $(O)/npu-vdev
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/npu include/drm) \
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/npu include/drm \
+		share/bash-completion/completions lib/udev/rules.d) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/,. pkgconfig)
 	install $(O)/install/npu $(O)/npu-vdev $(DESTDIR)$(PREFIX)/bin
+	install -m644 tools/npu/npu.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/npu
+	install -m644 kernel/60-npu.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d
 	install -m644 lib/include/npu.h $(DESTDIR)$(PREFIX)/include
 	install -m644 lib/include/npu/*.h $(DESTDIR)$(PREFIX)/include/npu
 	install -m644 uapi/drm/*.h $(DESTDIR)$(PREFIX)/include/drm
@@ -107,6 +110,10 @@ install: $(O)/install/npu $(O)/libnpu.a $(O)/$(SONAME) $(O)/npu-vdev
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libnpu.so
 	sed -e 's|@prefix@|$(PREFIX)|' -e 's|@libdir@|$(LIBDIR)|' -e 's|@version@|$(VERSION)|' \
 		lib/npu.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/npu.pc
+
+install-man: man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1
 
 # ---- the two commands, and the parts of the second ----
 demo:
@@ -125,13 +132,13 @@ help:
 #: make demo                 install what is missing, build, convert a real network's tensors
 #: make check                install what is missing, run all tests
 #: make install              DESTDIR= PREFIX= LIBDIR=
-#: make man                  manual pages (rst2man)
+#: make man                  manual pages (rst2man); install-man installs them
 #: make SAN=address,undefined CC=clang O=build/asan     a build with sanitizers
 
 clean:
 	rm -rf $(O)
 
-.PHONY: all man install demo check help clean
+.PHONY: all man install install-man demo check help clean
 include tests/build.mk tests/vm/build.mk
 -include tests/kselftest/build.mk
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(VDEV_OBJ:.o=.d) $(DEMO_OBJ:.o=.d)
