@@ -249,7 +249,7 @@ fill_qemu() {
 	mkdir "$dir/root"
 	unpack_all "$dir/debs" "$dir/root"
 	rm -r "$dir/debs"
-	rm -rf "$dir"/root/usr/share/{doc,locale,man,info}
+	rm -rf "$dir/root"/usr/share/{doc,locale,man,info}
 	# It brings its own C library and loader: the host's stay as they are.
 	cat >"$dir/qemu-system-x86_64" <<-END
 		#!/bin/sh
