@@ -4,6 +4,7 @@
  * nothing. Needs a kernel with fault injection.
  */
 #include "npu_foreign.h"
+#include "npu_reset.h"
 
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define FAIL_MOST	500
@@ -342,6 +343,51 @@ TEST_F(nomem, nomem_failnth_export)
 	TH_LOG("%u allocations, %u failures", n - 1, failed);
 	EXPECT_GT(FAIL_MOST, n);
 	EXPECT_LT(0, failed);
+}
+
+/* Probe gives everything back when it fails, and what it does without works. */
+TEST_F_TIMEOUT(nomem, nomem_failnth_probe, 100)
+{
+	int64_t deadline = npu_in_ms(25000);
+	char pci[NAME_MAX + 1];
+	unsigned int n, failed = 0, rounds = 0;
+	int bind, ret = -1;
+
+	NPU_NEED_ROOT();
+	ASSERT_EQ(0, npu_pci_name(pci, sizeof(pci)));
+	bind = open(NPU_DRIVER "/bind", O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, bind);
+	ASSERT_EQ(0, npu_unbind(pci));
+	/* there are many: every one at first, then samples */
+	for (n = 1; n < 2000 && npu_now() < deadline; n += 1 + n / 8) {
+		bool hit;
+
+		ASSERT_TRUE(inject(self->nth, n));
+		ret = pwrite(bind, pci, strlen(pci), 0) < 0 ? -errno : 0;
+		hit = injected(self->nth);
+		rounds++;
+		if (ret) {
+			failed++;
+			continue;
+		}
+		EXPECT_EQ(1, npu_device_works()) TH_LOG("allocation %u", n);
+		if (!hit)
+			break;
+		EXPECT_EQ(0, npu_unbind(pci));
+		ret = -1;
+	}
+	TH_LOG("up to %u allocations, %u tries, %u failures", n, rounds, failed);
+	EXPECT_LT(0, failed);
+	close(bind);
+	if (ret) {
+		EXPECT_EQ(0, npu_bind(pci));
+	}
+	/* the teardown's file is one of the new instance */
+	munmap(self->buf.map, self->buf.size);
+	close(self->fd);
+	self->fd = npu_open();
+	ASSERT_LE(0, self->fd);
+	self->queue = npu_queue(self->fd, NPU_RING_FETCH_MAIN);
 }
 
 TEST_HARNESS_MAIN
