@@ -118,7 +118,7 @@ struct npu_device {
 	struct work_struct stop_work;
 	struct work_struct pause_work;
 	struct work_struct resume_work;
-	struct work_struct fault_work;
+	struct delayed_work fault_work;
 	struct work_struct wedged_work;
 	bool wedged;
 	bool paused;

@@ -11,6 +11,8 @@
 #include "npu_hw.h"
 #include "npu_ring.h"
 
+#define NPU_FAULT_DELAY_MS	10
+
 static u64 npu_read64(struct npu_device *npu, u32 reg)
 {
 	u64 lo = npu_read(npu, reg);
@@ -79,42 +81,36 @@ void npu_hw_start(struct npu_device *npu)
 	npu_write(npu, NPU_REG_IRQ_ENABLE, NPU_IRQ_ALL);
 }
 
-/* Which faults leave a ring that completes nothing any more. */
-static bool npu_fault_stops_ring(u32 kind)
+/*
+ * The registers tell of the first fault only. Which rings have stopped they say
+ * themselves, and that is what has to be dealt with.
+ */
+static void npu_handle_fault(struct npu_device *npu, u32 status)
 {
-	switch (kind) {
-	case NPU_FAULT_STREAM:
-	case NPU_FAULT_TABLE:
-	case NPU_FAULT_DATA:
-		return false;
-	default:
-		return true;
-	}
+	dev_err_ratelimited(npu->drm.dev,
+			    "device fault %u on ring %u, ASID %u, bus address %#llx\n",
+			    FIELD_GET(NPU_FAULT_KIND, status), FIELD_GET(NPU_FAULT_RING, status),
+			    npu_read(npu, NPU_REG_FAULT_ASID),
+			    npu_read64(npu, NPU_REG_FAULT_ADDRESS_LO));
+	npu_write(npu, NPU_REG_FAULT_STATUS, NPU_FAULT_VALID);
+
+	for (unsigned int i = 0; i < NPU_RING_COUNT; i++)
+		if (npu_read(npu, NPU_RING(i, NPU_REG_RING_STATUS)) & NPU_RING_STATUS_STOPPED)
+			npu_ring_break(&npu->rings[i]);
 }
 
 static void npu_fault_work(struct work_struct *work)
 {
-	struct npu_device *npu = container_of(work, struct npu_device, fault_work);
-	u32 status, ring, kind;
+	struct npu_device *npu = container_of(work, struct npu_device, fault_work.work);
+	u32 status;
 	int idx;
 
 	if (npu_wedged(npu) || !drm_dev_enter(&npu->drm, &idx))
 		return;
 
 	status = npu_read(npu, NPU_REG_FAULT_STATUS);
-	if (!(status & NPU_FAULT_VALID) || status == NPU_REG_GONE)
-		goto out;
-
-	ring = FIELD_GET(NPU_FAULT_RING, status);
-	kind = FIELD_GET(NPU_FAULT_KIND, status);
-	dev_err_ratelimited(npu->drm.dev,
-			    "device fault %u on ring %u, ASID %u, bus address %#llx\n", kind, ring,
-			    npu_read(npu, NPU_REG_FAULT_ASID),
-			    npu_read64(npu, NPU_REG_FAULT_ADDRESS_LO));
-	npu_write(npu, NPU_REG_FAULT_STATUS, NPU_FAULT_VALID);
-	if (ring < NPU_RING_COUNT && npu_fault_stops_ring(kind))
-		npu_ring_break(&npu->rings[ring]);
-out:
+	if (status & NPU_FAULT_VALID && status != NPU_REG_GONE)
+		npu_handle_fault(npu, status);
 	drm_dev_exit(idx);
 }
 
@@ -144,18 +140,34 @@ static irqreturn_t npu_irq_fault(int irq, void *data)
 {
 	struct npu_device *npu = data;
 
-	schedule_work(&npu->fault_work);
+	schedule_delayed_work(&npu->fault_work, 0);
 
 	return IRQ_HANDLED;
 }
 
-/* One vector for all: what no ring explains may be a fault. */
+static bool npu_any_job(struct npu_device *npu)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < NPU_RING_COUNT; i++)
+		any |= !!READ_ONCE(npu->rings[i].job);
+
+	return any;
+}
+
+/*
+ * One vector for all: what no ring explains may be a fault. So may half of what
+ * one does explain, as messages merge; but a look at the registers for each job
+ * would be dear, so there is at most one in a while, and none if all is quiet.
+ */
 static irqreturn_t npu_irq_any(int irq, void *data)
 {
 	struct npu_device *npu = data;
 
 	if (!npu_irq_rings(npu))
-		schedule_work(&npu->fault_work);
+		schedule_delayed_work(&npu->fault_work, 0);
+	else if (npu_any_job(npu))
+		schedule_delayed_work(&npu->fault_work, msecs_to_jiffies(NPU_FAULT_DELAY_MS));
 
 	return IRQ_HANDLED;
 }
@@ -166,7 +178,7 @@ int npu_hw_init_irq(struct npu_device *npu)
 	struct pci_dev *pdev = to_pci_dev(dev);
 	int ret;
 
-	INIT_WORK(&npu->fault_work, npu_fault_work);
+	INIT_DELAYED_WORK(&npu->fault_work, npu_fault_work);
 
 	/* All or one: in between there is no use. */
 	ret = pci_alloc_irq_vectors(pdev, NPU_IRQ_VECTORS, NPU_IRQ_VECTORS, PCI_IRQ_MSIX);
@@ -198,5 +210,5 @@ void npu_hw_fini_irq(struct npu_device *npu)
 
 	for (int i = 0; i < npu->vectors; i++)
 		devm_free_irq(npu->drm.dev, pci_irq_vector(pdev, i), npu);
-	cancel_work_sync(&npu->fault_work);
+	cancel_delayed_work_sync(&npu->fault_work);
 }

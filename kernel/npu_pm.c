@@ -46,7 +46,7 @@ static int npu_suspend(struct device *dev)
 	struct npu_device *npu = dev_get_drvdata(dev);
 
 	npu_reset_pause(npu);
-	flush_work(&npu->fault_work);
+	flush_delayed_work(&npu->fault_work);
 	/* What would have been invalidated until the device is back it forgets. */
 	scoped_guard(mutex, &npu->mmu_lock)
 		npu->asleep = true;
