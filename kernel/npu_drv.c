@@ -15,6 +15,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
 
+#include "npu_coredump.h"
 #include "npu_debugfs.h"
 #include "npu_drv.h"
 #include "npu_gem.h"
@@ -260,6 +261,9 @@ static int npu_init_device(struct npu_device *npu)
 	if (IS_ERR(npu->regs))
 		return PTR_ERR(npu->regs);
 	ret = npu_hw_probe(npu);
+	if (ret)
+		return ret;
+	ret = npu_coredump_init(npu);
 	if (ret)
 		return ret;
 	ret = npu_reset_init(npu);

@@ -22,6 +22,8 @@
 #include "npu_ring.h"
 #include "npu_vm.h"
 
+struct npu_coredump;
+
 #define NPU_NAME		"npu"
 
 /* Limits of the uAPI; published by GET_PARAM. */
@@ -85,6 +87,7 @@ struct npu_caps {
  * @resume_work: sets the device up after sleep
  * @fault_work: reads the fault registers
  * @wedged_work: sends the uevent
+ * @coredump: room for one
  * @wedged: all resets failed; bus mastering is off. Written on @reset_wq only
  * @paused: schedulers are to stay stopped, for sleep. Written on @reset_wq only
  * @asleep: the device has lost all state; set under @mmu_lock
@@ -120,6 +123,7 @@ struct npu_device {
 	struct work_struct resume_work;
 	struct delayed_work fault_work;
 	struct work_struct wedged_work;
+	struct npu_coredump *coredump;
 	bool wedged;
 	bool paused;
 	bool asleep;

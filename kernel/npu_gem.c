@@ -370,12 +370,14 @@ int npu_ioctl_bo_wait(struct drm_device *drm, void *data, struct drm_file *file)
 		return -ENOENT;
 
 	usage = args->flags & DRM_NPU_BO_WAIT_WRITE ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ;
-	timeout = drm_timeout_abs_to_jiffies(args->timeout_ns);
-	/* The wait would take 0 for a short time. */
-	if (!timeout)
-		ret = dma_resv_test_signaled(obj->resv, usage);
-	else
-		ret = dma_resv_wait_timeout(obj->resv, usage, true, timeout);
+	/* Jiffies may be over before the time is. The wait takes 0 for a short time. */
+	do {
+		timeout = drm_timeout_abs_to_jiffies(args->timeout_ns);
+		if (timeout)
+			ret = dma_resv_wait_timeout(obj->resv, usage, true, timeout);
+		else
+			ret = dma_resv_test_signaled(obj->resv, usage);
+	} while (!ret && timeout);
 	drm_gem_object_put(obj);
 
 	if (ret < 0)

@@ -12,6 +12,7 @@
 #include <linux/kobject.h>
 #include <drm/drm_managed.h>
 
+#include "npu_coredump.h"
 #include "npu_drv.h"
 #include "npu_hw.h"
 #include "npu_job.h"
@@ -161,6 +162,8 @@ static void npu_reset_if_hung(struct npu_ring *ring, unsigned int limit_ms)
 		rule = NPU_RULE_DEVICE;
 	/* From here on a completion comes too late. */
 	job = npu_ring_take_job(ring);
+	if (job)
+		npu_coredump_take(ring, job, rule);
 	if (!npu_reset_ring(ring)) {
 		npu_ring_enable(ring);
 	} else {
@@ -249,6 +252,7 @@ void npu_reset_stop(struct npu_device *npu)
 	queue_work(npu->reset_wq, &npu->stop_work);
 	flush_work(&npu->stop_work);
 	cancel_work_sync(&npu->wedged_work);
+	npu_coredump_fini(npu);
 }
 
 /**
