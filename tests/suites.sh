@@ -102,18 +102,19 @@ threads()
 
 	$MAKE O="$O/tsan" CC=clang CFLAGS="-O1 -g" SAN=thread unit >&2 || return 1
 	for t in "$O"/tests/unit/test_{submit,fence,device,bo,queue,vdev}*; do
-		[ -x "$t" ] && [ -f "$t" ] && each "$O/tsan/${t#"$O/"}"
+		[[ ! -x $t || -d $t ]] || each "$O/tsan/${t#"$O/"}"
 	done
 }
 
 # fuzz NAME: FUZZ_SECONDS (60) of one target
 fuzz_one()
 {
-	local work
+	local work corpus=tests/fuzz/corpus/$1
 
 	work=$(mktemp -d) || return 1
+	[ -d "$corpus" ] || corpus=
 	"$O/fuzz/tests/fuzz/fuzz_$1" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=25 -rss_limit_mb=2048 \
-		-print_final_stats=1 -artifact_prefix="$O/log/$1-" "$work" "tests/fuzz/corpus/$1" \
+		-print_final_stats=1 -artifact_prefix="$O/log/$1-" "$work" $corpus \
 		> "$O/log/fuzz-$1.log" 2>&1
 	local rc=$?
 	rm -rf "$work"
