@@ -11,7 +11,7 @@
 #define DEPTH		64
 #define SMALL_BYTES	4096
 #define LARGE_BYTES	(64u << 20)
-#define WAIT_MS		10000
+#define WAIT_MS		120000
 
 struct lane {
 	struct npu_queue *queue;
@@ -185,6 +185,7 @@ static int measure_jobs(struct npu_device *dev, bool quick, json_t *o)
 
 static int measure_device(struct npu_device *dev, const struct npu_device_info *info, json_t *o)
 {
+	struct npu_open_options slow = NPU_OPEN_OPTIONS_INIT;
 	struct npu_device *emu;
 	double device, emulation;
 	int ret;
@@ -196,7 +197,9 @@ static int measure_device(struct npu_device *dev, const struct npu_device_info *
 	if (info->emulated)
 		return 0;
 	json_object_set_new(o, "ioctl_seconds", json_real(ioctl_seconds(npu_device_fd(dev))));
-	ret = npu_open("emu", &emu);
+	/* In an emulated guest 64 MiB may take emulation longer than a job normally has. */
+	slow.timeout_ms = 120000;
+	ret = npu_open_with("emu", &slow, &emu);
 	if (ret)
 		return -1;
 	emulation = large_seconds(emu);
