@@ -28,6 +28,14 @@ static ALWAYS_INLINE int32_t sum32(__m256i v)
 	return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 0xb1)));
 }
 
+static ALWAYS_INLINE void store_sums(void *out, const __m256i *v)
+{
+	__m256i x = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+
+	_mm_storeu_si128(out, _mm_add_epi32(_mm256_castsi256_si128(x),
+					    _mm256_extracti128_si256(x, 1)));
+}
+
 static ALWAYS_INLINE __m256 vf_load(const void *p)
 {
 	return _mm256_loadu_ps(p);
@@ -53,8 +61,8 @@ static ALWAYS_INLINE float vf_fold(const __m256 *v)
 
 #include "dot.h"
 
-DOT_INT(s8, int8_t, 16, mac_s8)
-DOT_INT(s16, int16_t, 16, mac_s16)
+DOT_INT(s8, int8_t, 16, from_zero, mac_s8, NULL)
+DOT_INT(s16, int16_t, 16, from_zero, mac_s16, NULL)
 DOT_FLOAT(f32, float, vf_load)
 DOT_FLOAT(bf16, uint16_t, vf_load_bf16)
 

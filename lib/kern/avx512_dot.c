@@ -22,6 +22,23 @@ static ALWAYS_INLINE __m512i mac_s8(__m512i acc, const void *a, const void *w)
 			_mm512_cvtepi8_epi16(_mm256_loadu_si256(w))));
 }
 
+static ALWAYS_INLINE __m512i part_s16(__m512i acc, const void *a, const void *w, size_t bytes)
+{
+	__mmask64 mask = first64(bytes);
+
+	return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maskz_loadu_epi8(mask, a),
+						       _mm512_maskz_loadu_epi8(mask, w)));
+}
+
+static ALWAYS_INLINE __m512i part_s8(__m512i acc, const void *a, const void *w, size_t bytes)
+{
+	__mmask32 mask = (__mmask32)first64(bytes);
+
+	return _mm512_add_epi32(acc, _mm512_madd_epi16(
+			_mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, a)),
+			_mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, w))));
+}
+
 static ALWAYS_INLINE int32_t sum32(__m512i x)
 {
 	return _mm512_reduce_add_epi32(x);
@@ -51,8 +68,8 @@ static ALWAYS_INLINE float vf_fold(const __m512 *v)
 
 #include "dot.h"
 
-DOT_INT(s8, int8_t, 32, mac_s8)
-DOT_INT(s16, int16_t, 32, mac_s16)
+DOT_INT(s8, int8_t, 32, from_zero, mac_s8, part_s8)
+DOT_INT(s16, int16_t, 32, from_zero, mac_s16, part_s16)
 DOT_FLOAT(f32, float, vf_load)
 DOT_FLOAT(bf16, uint16_t, vf_load_bf16)
 

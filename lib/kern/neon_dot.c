@@ -30,6 +30,14 @@ static ALWAYS_INLINE int32_t sum32(VEC x)
 	return (int32_t)vaddvq_u32((uint32x4_t)x);
 }
 
+static ALWAYS_INLINE void store_sums(void *out, const VEC *v)
+{
+	uint32x4_t x = vpaddq_u32((uint32x4_t)v[0], (uint32x4_t)v[1]);
+	uint32x4_t y = vpaddq_u32((uint32x4_t)v[2], (uint32x4_t)v[3]);
+
+	vst1q_u8(out, (VEC)vpaddq_u32(x, y));
+}
+
 static ALWAYS_INLINE float32x4_t vf_load(const void *p)
 {
 	return (float32x4_t)vec_load(p);
@@ -54,8 +62,8 @@ static ALWAYS_INLINE float vf_fold(const float32x4_t *v)
 
 #include "dot.h"
 
-DOT_INT(s8, int8_t, 16, mac_s8)
-DOT_INT(s16, int16_t, 8, mac_s16)
+DOT_INT(s8, int8_t, 16, from_zero, mac_s8, NULL)
+DOT_INT(s16, int16_t, 8, from_zero, mac_s16, NULL)
 DOT_FLOAT(f32, float, vf_load)
 DOT_FLOAT(bf16, uint16_t, vf_load_bf16)
 

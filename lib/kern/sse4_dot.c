@@ -26,6 +26,13 @@ static ALWAYS_INLINE int32_t sum32(__m128i x)
 	return _mm_cvtsi128_si32(_mm_add_epi32(x, _mm_shuffle_epi32(x, 0xb1)));
 }
 
+static ALWAYS_INLINE void store_sums(void *out, const __m128i *v)
+{
+	__m128i x = _mm_hadd_epi32(v[0], v[1]);
+
+	_mm_storel_epi64(out, _mm_hadd_epi32(x, x));
+}
+
 static ALWAYS_INLINE __m128 vf_load(const void *p)
 {
 	return _mm_loadu_ps(p);
@@ -50,8 +57,8 @@ static ALWAYS_INLINE float vf_fold(const __m128 *v)
 
 #include "dot.h"
 
-DOT_INT(s8, int8_t, 8, mac_s8)
-DOT_INT(s16, int16_t, 8, mac_s16)
+DOT_INT(s8, int8_t, 8, from_zero, mac_s8, NULL)
+DOT_INT(s16, int16_t, 8, from_zero, mac_s16, NULL)
 DOT_FLOAT(f32, float, vf_load)
 DOT_FLOAT(bf16, uint16_t, vf_load_bf16)
 

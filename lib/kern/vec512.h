@@ -56,4 +56,25 @@ static ALWAYS_INLINE __m512i load_nibbles(const uint8_t *s)
 	return _mm512_ternarylogic_epi32(w, _mm512_slli_epi16(w, 4), _mm512_set1_epi8(15), 0xa8);
 }
 
+/* The sums of 8 vectors of int32, by one transposition. */
+static ALWAYS_INLINE void store_sums(void *out, const __m512i *v)
+{
+	__m512i x[4];
+
+	UNROLL
+	for (unsigned int i = 0; i < 4; i++)
+		x[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
+					_mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+	UNROLL
+	for (unsigned int i = 0; i < 2; i++)
+		x[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(x[2 * i], x[2 * i + 1]),
+					_mm512_unpackhi_epi64(x[2 * i], x[2 * i + 1]));
+	/* now 4 sums in each quarter, 4 quarters to add */
+	x[0] = _mm512_add_epi32(_mm512_shuffle_i32x4(x[0], x[1], 0x88),
+				_mm512_shuffle_i32x4(x[0], x[1], 0xdd));
+	x[0] = _mm512_add_epi32(x[0], _mm512_shuffle_i32x4(x[0], x[0], 0xb1));
+	x[0] = _mm512_shuffle_i32x4(x[0], x[0], 0x08);
+	_mm256_storeu_si256(out, _mm512_castsi512_si256(x[0]));
+}
+
 #endif
