@@ -64,7 +64,12 @@ clean 'sparse, 6.12, C=2' modules sparse 6.12 C=2
 clean 'checkpatch, driver' checkpatch '' kernel/*.[ch]
 # Users of the uAPI have no BIT(), and programs no u32.
 clean 'checkpatch, uapi' checkpatch BIT_MACRO uapi/drm/*.h
-clean 'checkpatch, selftests' checkpatch PREFER_KERNEL_TYPES,MACRO_ARG_REUSE,CAMELCASE \
+# Programs: they have no BIT() or __printf(), and the harness's ASSERT_*() are macros with flow
+# control, which want braces.
+programs=PREFER_KERNEL_TYPES,MACRO_ARG_REUSE,CAMELCASE,BIT_MACRO,PREFER_DEFINED_ATTRIBUTE_MACRO
+programs+=,BRACES,MACRO_WITH_FLOW_CONTROL,MULTISTATEMENT_MACRO_USE_DO_WHILE,VOLATILE
+programs+=,MULTIPLE_ASSIGNMENTS
+clean 'checkpatch, selftests' checkpatch "$programs" \
 	tests/kselftest/*.[ch]
 echo "1..$count"
 exit $bad

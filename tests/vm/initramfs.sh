@@ -61,6 +61,8 @@ add_libraries() {
 
 	while read -r file; do
 		is_elf "$file" || continue
+		# All of this is the guest's memory.
+		strip "$file" 2>/dev/null || :
 		while read -r library; do
 			[ ! -e "$root/usr/lib/${library##*/}" ] || continue
 			mkdir -p "$root${library%/*}"

@@ -122,6 +122,12 @@ selected_tests() {
 
 # --- what is booted -------------------------------------------------------------------
 
+# Those that guest/library.sh runs.
+library_tests() {
+	sed -n 's/^for test in \(.*\); do$/\1/p' "$VM_DIR/guest/library.sh" |
+		tr ' ' '\n' | sed 's|^|unit/test_|'
+}
+
 prepare() {
 	local pairs=() modules part
 
@@ -136,8 +142,8 @@ prepare() {
 
 	[ ! -d "$kselftest" ] || pairs+=("$kselftest=tests/kselftest")
 	[ ! -d "$VM_DIR/guest" ] || pairs+=("$VM_DIR/guest=tests/guest")
-	for part in golden unit; do
-		[ ! -d "$build/tests/$part" ] || pairs+=("$build/tests/$part=tests/$part")
+	for part in golden/golden $(library_tests); do
+		[ ! -x "$build/tests/$part" ] || pairs+=("$build/tests/$part=tests/$part")
 	done
 	[ ! -d "$VM_TOP/tests/data" ] || pairs+=("$VM_TOP/tests/data=tests/data")
 	[ ! -e "$command" ] || pairs+=("$command=usr/bin/npu")

@@ -23,7 +23,7 @@
 /* Distributions that leave DRM's headers to libdrm have its folder in the search path. */
 #if defined(__KERNEL__) || !defined(__has_include)
 #include <drm/drm.h>
-#elif __has_include(<drm/drm.h>)
+#elif __has_include("drm/drm.h")
 #include <drm/drm.h>
 #else
 #include <drm.h>

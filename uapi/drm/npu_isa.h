@@ -105,10 +105,10 @@ struct npu_cmd {
 #define NPU_MAX_LOOPS		8
 
 /* struct npu_cmd_fetch flags */
-#define NPU_FETCH_INTERLEAVE		(1u << 0)	/* time steps alternate between src and src2 */
-#define NPU_FETCH_FLITS			(1u << 1)	/* each packet padded to 32 bytes with zeros */
-#define NPU_FETCH_UNPADDED		(1u << 2)	/* packets need not be multiples of 8 bytes */
-#define NPU_FETCH_ZERO_POINT		(1u << 3)	/* subtract zero_point: i4 -> i5, i8 -> i9 */
+#define NPU_FETCH_INTERLEAVE		(1u << 0)	/* time steps alternate: src, src2 */
+#define NPU_FETCH_FLITS			(1u << 1)	/* each packet padded to 32 bytes */
+#define NPU_FETCH_UNPADDED		(1u << 2)	/* any packet size, not only 8n bytes */
+#define NPU_FETCH_ZERO_POINT		(1u << 3)	/* minus zero_point: i4 -> i5, i8 -> i9 */
 #define NPU_FETCH_WEIGHT_ZERO_POINT	(1u << 4)	/* subtract weight_zero_point */
 #define NPU_FETCH_FLAGS			0x1fu
 
@@ -125,9 +125,9 @@ struct npu_cmd {
 
 /* struct npu_cmd_fetch.mask */
 #define NPU_MASK_NONE			0
-#define NPU_MASK_RIGHTMOST		1	/* valid_count[0] in the last iteration of mask_axis */
+#define NPU_MASK_RIGHTMOST		1	/* valid_count[0] in the last of mask_axis */
 #define NPU_MASK_RIGHTMOST_AND_SECOND	2	/* also valid_count[1] in the one before it */
-#define NPU_MASK_ITERATOR		3	/* valid_count[index of loop mask_iterator] in the last */
+#define NPU_MASK_ITERATOR		3	/* valid_count[index of mask_iterator] */
 
 /**
  * struct npu_cmd_fetch - read a tensor, pass it through the adapter, hand it to a sink
@@ -376,7 +376,7 @@ struct npu_result {
 #define NPU_RULE_NONE			0
 #define NPU_RULE_STREAM_MAGIC		1	/* header.magic is NPU_STREAM_MAGIC */
 #define NPU_RULE_STREAM_VERSION		2	/* major equal, minor not above the device's */
-#define NPU_RULE_STREAM_SIZE		3	/* header.size is the submitted size, 16..65536, a multiple of 8 */
+#define NPU_RULE_STREAM_SIZE		3	/* size: as submitted, 16..65536, 8n */
 #define NPU_RULE_STREAM_COUNT		4	/* the commands fill the stream exactly */
 #define NPU_RULE_COMMAND_TRUNCATED	5	/* a command ends inside the stream */
 #define NPU_RULE_COMMAND_OPCODE		6	/* the opcode is known */
@@ -385,10 +385,10 @@ struct npu_result {
 #define NPU_RULE_COMMAND_RESERVED	9	/* padding and unused fields are 0 */
 #define NPU_RULE_COMMAND_RING		10	/* the ring runs such commands */
 /* FETCH: source and sequencer */
-#define NPU_RULE_SOURCE_TYPE		16	/* src_type can lie in memory and is no table type */
+#define NPU_RULE_SOURCE_TYPE		16	/* src_type lies in memory, is no table type */
 #define NPU_RULE_LOOP_COUNT		17	/* at most 8 loops */
 #define NPU_RULE_LOOP_SIZE		18	/* every loop runs at least once */
-#define NPU_RULE_NEST_OVERFLOW		19	/* the element count fits 64 bits (63 when interleaved) */
+#define NPU_RULE_NEST_OVERFLOW		19	/* element count fits 64 bits */
 #define NPU_RULE_PACKET_SIZE		20	/* packet_size divides the element count */
 #define NPU_RULE_PACKET_ALIGN		21	/* the packet leaves as a multiple of 8 bytes */
 #define NPU_RULE_UNPADDED_SINK		22	/* unpadded: dense MEMORY or CONTRACT only */
@@ -400,9 +400,9 @@ struct npu_result {
 #define NPU_RULE_MASK_CONTEXT		32	/* no mask in the sub context */
 #define NPU_RULE_MASK_KIND		33	/* mask is known */
 #define NPU_RULE_MASK_AXIS		34	/* mask_axis is a loop outside the packet */
-#define NPU_RULE_MASK_SECOND		35	/* RIGHTMOST_AND_SECOND: the axis has two iterations */
+#define NPU_RULE_MASK_SECOND		35	/* ..._AND_SECOND: the axis runs twice or more */
 #define NPU_RULE_MASK_ITERATOR		36	/* another loop outside the packet, of size <= 8 */
-#define NPU_RULE_MASK_COUNT		37	/* counts and left_pad <= packet_size, unused ones 0 */
+#define NPU_RULE_MASK_COUNT		37	/* counts, left_pad <= packet_size; unused: 0 */
 #define NPU_RULE_LOOKUP_CONTEXT		38	/* no lookup in the sub context */
 #define NPU_RULE_LOOKUP_KIND		39	/* lookup is known */
 #define NPU_RULE_LOOKUP_PAIR		40	/* the pair has a built-in table */
@@ -425,7 +425,7 @@ struct npu_result {
 #define NPU_RULE_PREPROCESS_MODE	64	/* mode is known */
 #define NPU_RULE_PREPROCESS_ROUNDING	65	/* TRUNCATE with INT8_EMAX only */
 #define NPU_RULE_PREPROCESS_SCALES	66	/* SCALES with INT8_SYMMETRIC only */
-#define NPU_RULE_PREPROCESS_SHAPE	67	/* rows * cols and all outputs fit the address space */
+#define NPU_RULE_PREPROCESS_SHAPE	67	/* rows * cols, outputs fit the address space */
 #define NPU_RULE_CONST_SLOT		68	/* slot 0..63 */
 #define NPU_RULE_CONST_EMPTY		69	/* the slot was set in this job */
 #define NPU_RULE_CONST_VALUE		70	/* finite and > 0 */
@@ -442,7 +442,7 @@ struct npu_result {
 #define NPU_RULE_OVERLAP		83	/* an output overlaps no other operand */
 /* not broken by streams: what ended a job otherwise */
 #define NPU_RULE_HANG			96	/* no completion within the time limit */
-#define NPU_RULE_DEVICE			97	/* the device reported nonsense or an internal error */
+#define NPU_RULE_DEVICE			97	/* device: nonsense or an internal error */
 #define NPU_RULE_COUNT			98
 
 #if defined(__cplusplus)
