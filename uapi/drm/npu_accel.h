@@ -9,7 +9,8 @@
  *
  * Conventions. Unknown flags, unknown enumerators, and padding that is not 0
  * give EINVAL. Structures may grow at the end: the kernel takes missing fields
- * as 0. Arrays carry the stride of their elements, so that these may grow too.
+ * as 0. Arrays carry the stride of their elements, so that these may grow too: strides are at most
+ * 4096, and what lies behind the fields that the kernel knows must be 0 (EINVAL).
  * Outputs are written only when a call succeeds, in full. Every call may be
  * restarted after a signal with unchanged arguments. Absolute times are
  * CLOCK_MONOTONIC nanoseconds. All calls return ENODEV once the device is gone

@@ -13,6 +13,8 @@ status=0
 for test in bo stream command submit submit_threads fence device; do
 	[ -x "/tests/unit/test_$test" ] || skip_all "no library tests in the guest"
 	echo "# test_$test"
-	timeout 240 "/tests/unit/test_$test" 2>&1 || status=1
+	timeout 240 "/tests/unit/test_$test" > /tmp/library.tap 2>&1 || status=1
+	# Each has a plan of its own, which is not that of all.
+	sed '/^1\.\.[0-9]*$/d' /tmp/library.tap
 done
 exit $status
