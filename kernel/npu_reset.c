@@ -23,11 +23,15 @@
 #define NPU_FULL_RESET_TIMEOUT_US	1000000
 #define NPU_RESET_POLL_US		200
 
-/* Requests have numbers, so that a late answer is not mistaken. */
-static u32 npu_reset_next(u32 *seq)
+/*
+ * Requests have numbers, so that a late answer is not mistaken. Nor must be the
+ * last answer to a former driver, which has counted from 0 as well.
+ */
+static u32 npu_reset_next(u32 *seq, u32 ack)
 {
-	if (!++*seq)
+	do {
 		++*seq;
+	} while (!*seq || *seq == ack);
 
 	return *seq;
 }
@@ -35,7 +39,8 @@ static u32 npu_reset_next(u32 *seq)
 static int npu_reset_ring(struct npu_ring *ring)
 {
 	struct npu_device *npu = ring->npu;
-	u32 seq = npu_reset_next(&ring->reset_seq), ack;
+	u32 ack = npu_read(npu, NPU_RING(ring->id, NPU_REG_RING_RESET_ACK));
+	u32 seq = npu_reset_next(&ring->reset_seq, ack);
 	int ret;
 
 	npu_write(npu, NPU_RING(ring->id, NPU_REG_RING_RESET), seq);
@@ -49,7 +54,8 @@ static int npu_reset_ring(struct npu_ring *ring)
 /* Full reset; afterwards the device is as after power-on. */
 int npu_reset_device(struct npu_device *npu)
 {
-	u32 seq = npu_reset_next(&npu->reset_seq), ack;
+	u32 ack = npu_read(npu, NPU_REG_RESET_ACK);
+	u32 seq = npu_reset_next(&npu->reset_seq, ack);
 	int ret;
 
 	npu_write(npu, NPU_REG_RESET, seq);
