@@ -75,19 +75,22 @@ golden()
 # Every kernel at every level, here, in a 32-bit program and as NEON under an emulator.
 kern()
 {
-	$MAKE O="$O" kern-test >&2 && "$O/tests/kern/kern_test" &&
+	$MAKE O="$O" kern-test >&2 &&
+		"$O/tests/kern/kern_test" --data tests/data/golden &&
 		tests/kern/isa-check.sh "$O/lib/kern"
 }
 
 kern32()
 {
-	$MAKE O="$O/m32" CFLAGS="-O2 -m32 -idirafter /usr/include/x86_64-linux-gnu" kern-test >&2 && "$O/m32/tests/kern/kern_test"
+	$MAKE O="$O/m32" CFLAGS="-O2 -m32 -idirafter /usr/include/x86_64-linux-gnu" kern-test >&2 &&
+		"$O/m32/tests/kern/kern_test" --data tests/data/golden
 }
 
 neon()
 {
 	$MAKE O="$O/neon" CROSS_COMPILE=aarch64-linux-gnu- KERN_LDFLAGS=-static kern-test >&2 &&
-		qemu-aarch64-static "$O/neon/tests/kern/kern_test" --runner qemu-aarch64-static
+		qemu-aarch64-static "$O/neon/tests/kern/kern_test" --runner qemu-aarch64-static \
+			--data tests/data/golden
 }
 
 sanitized()
@@ -101,8 +104,8 @@ threads()
 	local t
 
 	$MAKE O="$O/tsan" CC=clang CFLAGS="-O1 -g" SAN=thread unit >&2 || return 1
-	for t in "$O"/tests/unit/test_{submit,fence,device,bo,queue,vdev}*; do
-		[[ ! -x $t || -d $t ]] || each "$O/tsan/${t#"$O/"}"
+	for t in "$O"/tsan/tests/unit/test_{submit,fence,device,bo,vdev}*; do
+		[[ ! -x $t || -d $t ]] || each "$t"
 	done
 }
 
