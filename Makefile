@@ -36,6 +36,8 @@ KERN_X86 := $(wildcard lib/kern/sse*.c lib/kern/avx*.c)
 KERN_ARM := $(wildcard lib/kern/neon*.c)
 KERN_SRC := $(filter-out $(KERN_X86) $(KERN_ARM),$(wildcard lib/kern/*.c)) \
 	$(if $(filter x86_64 i%86,$(ARCH)),$(KERN_X86)) $(if $(filter aarch64,$(ARCH)),$(KERN_ARM))
+# The x87 of 32-bit programs would round twice.
+FP_CFLAGS := $(if $(filter x86_64 i%86,$(ARCH)),-msse2 -mfpmath=sse)
 KERN_sse4 := -msse4.1
 KERN_avx2 := -mavx2 -mfma -mf16c -mbmi -mbmi2
 KERN_avx512 := $(KERN_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
@@ -51,7 +53,7 @@ all: $(O)/npu $(O)/libnpu.a $(O)/$(SONAME) $(O)/npu-vdev
 $(O)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -DNPU_BUILD -Ilib $(DRM_CFLAGS) $(ALL_CFLAGS) \
-		$(KERN_$(firstword $(subst _, ,$(basename $(notdir $<))))) -c -o $@ $<
+		$(FP_CFLAGS) $(KERN_$(firstword $(subst _, ,$(basename $(notdir $<))))) -c -o $@ $<
 
 $(O)/libnpu.a: $(LIB_OBJ)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
