@@ -18,6 +18,7 @@ each()
 {
 	local t
 
+	[ $# != 0 ] || echo "not ok 0 no program to run"
 	for t; do
 		echo "# $t"
 		"$t" || echo "not ok 0 $t: exit status $?"
@@ -61,11 +62,12 @@ unit()
 # The golden vectors through the API, at each SIMD level, on contiguous and scattered memory.
 golden()
 {
-	local level
+	local level levels
 
 	$MAKE O="$O" unit >&2 || return 1
-	for level in $("$O/npu" info --json | sed -n 's/.*"levels": *\[\([^]]*\)\].*/\1/p' |
-		tr -d '",'); do
+	levels=$("$O/npu" info --json | sed -n 's/.*"levels": *\[\([^]]*\)\].*/\1/p' | tr '",' '  ')
+	[ -n "$levels" ] || return 1
+	for level in $levels; do
 		echo "# $level"
 		NPU_CPU=$level "$O/tests/golden/golden" || echo "not ok 0 $level"
 		NPU_CPU=$level NPU_SCATTER=1 "$O/tests/golden/golden" || echo "not ok 0 $level"
@@ -101,12 +103,8 @@ sanitized()
 
 threads()
 {
-	local t
-
 	$MAKE O="$O/tsan" CC=clang CFLAGS="-O1 -g" SAN=thread unit >&2 || return 1
-	for t in "$O"/tsan/tests/unit/test_{submit,fence,device,bo,vdev}*; do
-		[[ ! -x $t || -d $t ]] || each "$t"
-	done
+	each $(programs "$O/tsan/tests/unit" | grep -E '/test_(submit|fence|device|bo|vdev)[^/]*$')
 }
 
 # fuzz NAME: FUZZ_SECONDS (60) of one target
